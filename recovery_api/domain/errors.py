@@ -1,0 +1,156 @@
+"""What can go wrong, as one tree.
+
+    FencepostError
+    ├── TransientError          the same call may succeed later
+    │   ├── Unreachable             an endpoint does not answer
+    │   ├── SinkBusy                the sink waits for somebody; names whom
+    │   ├── SnapshotLost            the read must start again
+    │   └── EngineUnavailable       Spark or the broker does not answer
+    └── TerminalError           someone must act
+        ├── BadInput                what was given cannot be used
+        │   ├── UnknownOption
+        │   ├── BadCoordinate
+        │   └── BadFile
+        ├── AccessDenied            a credential is wrong or too weak
+        ├── NotFound                a table, column, file or row is not there
+        ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
+        ├── FrontierRefused         above the safe frontier, or below the floor
+        └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
+
+Data lives in `args`, text in `__str__`, so that an error survives pickling; across Spark Connect, where only text
+survives, tasks return `as_row` and the driver raises `from_row`. Clients read `code` and the data, never the text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+
+class FencepostError(Exception):
+    """Base of everything raised on purpose. `fields` names `args` in order; `template` is the text a person reads."""
+
+    code: ClassVar[str] = "error"
+    fields: ClassVar[tuple[str, ...]] = ("problem",)
+    template: ClassVar[str] = "{problem}"
+    is_transient: ClassVar[bool] = False
+    _by_code: ClassVar[dict[str, type[FencepostError]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        FencepostError._by_code[cls.code] = cls
+
+    def __init__(self, *args: Any, **data: Any) -> None:
+        missing = object()
+        rest = [data.pop(name, missing) for name in self.fields[len(args) :]]
+        if data:
+            raise TypeError(f"{type(self).__name__} has no field {sorted(data)}")
+        super().__init__(*args, *("" if value is missing else value for value in rest))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return dict(zip(self.fields, self.args, strict=True))
+
+    def __str__(self) -> str:
+        return " ".join(self.template.format(**self.data).split())
+
+    def as_row(self) -> dict[str, Any]:
+        return {"code": self.code, "data": self.data, "text": str(self), "is_transient": self.is_transient}
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> FencepostError:
+        kind = cls._by_code.get(row["code"], FencepostError)
+        if kind is FencepostError:
+            return FencepostError(row.get("text", row["code"]))
+        return kind(**{name: row["data"].get(name, "") for name in kind.fields})
+
+    def because(self, cause: BaseException) -> Self:
+        """Same error with `cause` chained, for drivers' exceptions mapped at a connector's edge."""
+        self.__cause__ = cause
+        return self
+
+
+class TransientError(FencepostError):
+    code = "transient"
+    is_transient = True
+
+
+class Unreachable(TransientError):
+    code = "unreachable"
+    fields = ("endpoint", "reason")
+    template = "Cannot reach {endpoint}: {reason}. Check that it is up and that the address is right, then try again."
+
+
+class SinkBusy(TransientError):
+    code = "sink_busy"
+    fields = ("waits_for", "waited_seconds")
+    template = "The sink waited {waited_seconds} s for {waits_for}. End it, or try again."
+
+
+class SnapshotLost(TransientError):
+    code = "snapshot_lost"
+    fields = ("endpoint", "reason")
+    template = "The snapshot at {endpoint} is gone ({reason}); the read starts again."
+
+
+class EngineUnavailable(TransientError):
+    code = "engine_unavailable"
+    fields = ("engine", "reason")
+    template = "{engine} does not answer: {reason}. Nothing is lost; the work stays queued."
+
+
+class TerminalError(FencepostError):
+    code = "terminal"
+
+
+class BadInput(TerminalError):
+    code = "bad_input"
+    fields = ("field", "problem", "remedy")
+    template = "{field}: {problem}. {remedy}"
+
+
+class UnknownOption(BadInput):
+    code = "unknown_option"
+    fields = ("field", "known", "nearest")
+    template = "{field}: no such option. {nearest} Known options: {known}."
+
+
+class BadCoordinate(BadInput):
+    code = "bad_coordinate"
+    fields = ("field", "text", "expected")
+    template = "{field}: {text!r} is not a coordinate here; expected {expected}."
+
+
+class BadFile(BadInput):
+    code = "bad_file"
+    fields = ("file", "where", "problem", "remedy")
+    template = "{file}, {where}: {problem}. {remedy}"
+
+
+class AccessDenied(TerminalError):
+    code = "access_denied"
+    fields = ("endpoint", "problem", "remedy")
+    template = "{endpoint}: {problem}. {remedy}"
+
+
+class NotFound(TerminalError):
+    code = "not_found"
+    fields = ("what", "where", "nearest")
+    template = "{what} does not exist in {where}. {nearest}"
+
+
+class Unsuitable(TerminalError):
+    code = "unsuitable"
+    fields = ("what", "problem", "remedy")
+    template = "{what}: {problem}. {remedy}"
+
+
+class FrontierRefused(TerminalError):
+    code = "frontier_refused"
+    fields = ("frontier", "limit", "limit_name", "ground")
+    template = "Frontier {frontier} cannot be judged: the {limit_name} is {limit} ({ground})."
+
+
+class Refused(TerminalError):
+    code = "refused"
+    fields = ("action", "reason", "remedy")
+    template = "{action} was refused: {reason}. {remedy}"

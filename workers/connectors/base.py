@@ -1,0 +1,254 @@
+"""What a connector must do. One file a kind; everything that speaks to a foreign system is behind these.
+
+Executors import this: no Django, no Celery, no Spark. A connector is made from its kind's parsed options, is cheap to
+make, and opens connections only when asked. Rows leave as Arrow record batches in the shapes of
+workers.evidence.schemas. A driver's exceptions are mapped here, at the edge, to recovery_api.domain.errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.coordinates import Coordinate, Spelling
+
+
+class Width(StrEnum):
+    """How much of each row a reading carries."""
+
+    COORDINATE = "coordinate"
+    """position and ordinal (and key where a scope is asked, and head and entry of an acceptance)."""
+    PAYLOAD = "payload"
+    """the same and payload_digest."""
+    FULL = "full"
+    """every column of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinateRange:
+    """One lane from `low` (inclusive) to `high` (exclusive). None is unbounded."""
+
+    lane: str
+    low: Coordinate | None
+    high: Coordinate | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionReport:
+    """What a connection test found. `problems` are sentences, each with what to do; empty means it can serve."""
+
+    is_usable: bool
+    facts: Mapping[str, Any]
+    problems: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SafeFrontier:
+    """The highest coordinate below which no further commit can appear, and why that is believed.
+
+    `coordinate` None: nothing is safe yet. `ground`: `transaction ids` | `share lock` | `grace` | `replica replay`;
+    `says` is that ground in a sentence; `waits_for` names what still holds it back (open and prepared transactions);
+    `weakness` is set where the ground is an assumption.
+    """
+
+    coordinate: Coordinate | None
+    ground: str
+    says: str
+    waits_for: tuple[str, ...] = ()
+    weakness: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReading:
+    """One lane in one source snapshot. `head` and `floor` None: the lane is empty, or the floor is not known."""
+
+    lane: str
+    head: Coordinate | None
+    lowest: Coordinate | None
+    floor: Coordinate | None
+    safe: SafeFrontier
+    estimated_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An open snapshot of one end, as data that executors can follow.
+
+    `identity` is for people and certificates (system identifier, timeline, snapshot); `handle` is what `read_*` needs
+    to join the same snapshot, JSON-able and without credentials; `is_complete` False makes every verdict *unknown*,
+    for the reasons in `weaknesses`.
+    """
+
+    identity: str
+    handle: Mapping[str, Any]
+    lanes: Mapping[str, LaneReading] = field(default_factory=dict)
+    is_complete: bool = True
+    weaknesses: tuple[str, ...] = ()
+    fence: int | None = None
+
+
+class Source(Protocol):
+    """The authority of a committed history. Only reads, in read-only transactions."""
+
+    kind: str
+    spelling: Spelling
+
+    def test(self) -> ConnectionReport:
+        """What is there, whether it can serve, and a sentence for each thing that is wrong. Changes nothing."""
+        ...
+
+    def pin(self) -> Reading:
+        """Heads, floors and safe frontiers from one short snapshot, released before it returns."""
+        ...
+
+    def hold_snapshot(self) -> AbstractContextManager[Reading]:
+        """One snapshot that `read_history` and `read_content` join from any process while the manager is open."""
+        ...
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        """About `parts` ranges that together cover the whole lane, open at both ends."""
+        ...
+
+    def read_history(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_key: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The lane's committed events in the range, in the columns of schemas.HISTORY that `width` carries."""
+        ...
+
+    def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:
+        """schemas.BATCH rows (content included) of these coordinates, in committed order, memory bounded."""
+        ...
+
+
+class Sink(Protocol):
+    """The authority whose durable acceptance is judged."""
+
+    kind: str
+
+    def capability(self) -> Capability:
+        """What this sink can do, as tested now, not as declared."""
+        ...
+
+    def test(self) -> ConnectionReport: ...
+
+    def hold_snapshot(self, generation: int | None = None) -> AbstractContextManager[Reading]:
+        """One snapshot of the acceptance record. With `generation`, it must itself show the fence there.
+
+        Raises: Refused where the fence has passed the generation; SnapshotLost.
+        """
+        ...
+
+    def read_accepted(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """The acceptance record in the range, in the columns of schemas.ACCEPTED that `width` carries."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the sink said to one protocol step. `word` is the conformance cases' word; `data` what came with it."""
+
+    word: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDigest:
+    """A batch as the sink armed it: how many entries, and an order-free 256-bit sum of strong hashes (hex)."""
+
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReading:
+    """One claim as the sink holds it now. `state`: open | fired | superseded | released | none."""
+
+    generation: int
+    state: str
+    claimed_by: str = ""
+    claimed_at: str | None = None
+    frontier: Mapping[str, Any] | None = None
+    arm: int | None = None
+    armed_count: int | None = None
+    armed_digest: str | None = None
+    fired_at: str | None = None
+    landed_count: int | None = None
+    absorbed_count: int | None = None
+    start: Mapping[str, Any] | None = None
+    superseded_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkState:
+    """What the sink's protocol tables say now: the truth every other memory is compared with."""
+
+    counter: int
+    fence: int
+    open_claim: ClaimReading | None
+    identity: str
+    last_entry: int | None
+
+
+class FencedSink(Sink, Protocol):
+    """A sink that owns the fence, the generation counter, the claims and the record, and changes them in one step.
+
+    Words answered are those of THEORY section 4 and the conformance cases: granted, refused, fenced, paused, accepted,
+    absorbed, altered, no claim, not armed, already fired, landed, wait, unallocated, mismatch.
+    """
+
+    def state(self) -> SinkState: ...
+
+    def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
+        """`allocated` with data generation, or `wait` with the open claim that a relay must wait for."""
+        ...
+
+    def begin(self, generation: int) -> Answer: ...
+
+    def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
+        """One transaction; a word an event of schemas.BATCH, in order. Used by drills, the relay and the tests."""
+        ...
+
+    def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float = 5.0) -> Answer:
+        """`granted` | `refused` | `unallocated`. Raises SinkBusy naming the transactions it waited for."""
+        ...
+
+    def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
+        """`armed` with data arm | `fenced` | `no claim`. A later arm replaces an earlier one."""
+        ...
+
+    def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
+        """Rows of schemas.BATCH to staging, from any process, committed; repeating it leaves the same rows.
+
+        Returns how many were handed over. Rows the sink cannot represent raise Unsuitable naming the coordinate.
+        """
+        ...
+
+    def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
+        """`landed` (data landed_count, absorbed_count, altered) | `fenced` | `already fired` | `not armed` | `mismatch`.
+
+        Raises SinkBusy naming whom it waited for.
+        """
+        ...
+
+    def settle(self, generation: int, wait_seconds: float = 5.0) -> ClaimReading:
+        """The claim's state, read by locking it, so that a fire still running has ended. Raises SinkBusy."""
+        ...
+
+    def release(self, generation: int, reason: str) -> Answer: ...
+
+    def check_digest(self, coordinates: pa.Table) -> BatchDigest:
+        """The digest this sink would recompute for rows of (lane, position, ordinal, payload_digest)."""
+        ...
+
+    def hand_over(self) -> Mapping[str, Any]:
+        """The stored start position of each lane, with the claim that stored it."""
+        ...

@@ -1,0 +1,66 @@
+"""The shapes of evidence, as Arrow schemas. Everything a connector reads and the kernel decides has one of these.
+
+`position` and `ordinal` are a coordinate as held (recovery_api.domain.coordinates). `entry` is committed order in a
+history and order of acceptance in a record; null where the end gives none. `payload_digest` is
+workers.evidence.canonical's: SHA-256 over op, key and canonical content; null only where a reading was narrowed to
+coordinates.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TIME = pa.timestamp("us", tz="UTC")
+DIGEST = pa.binary(32)
+
+COORDINATE = pa.schema([("lane", pa.string()), ("position", pa.int64()), ("ordinal", pa.int64())])
+
+HISTORY = pa.schema(
+    [
+        *COORDINATE,
+        ("entry", pa.int64()),
+        ("event_id", pa.string()),
+        ("op", pa.string()),
+        ("key", pa.string()),
+        ("payload_digest", DIGEST),
+        ("committed_at", TIME),
+    ]
+)
+
+ACCEPTED = pa.schema(
+    [
+        *COORDINATE,
+        ("event_id", pa.string()),
+        ("payload_digest", DIGEST),
+        ("generation", pa.int64()),
+        ("head_position", pa.int64()),
+        ("head_ordinal", pa.int64()),
+        ("accepted_at", TIME),
+        ("entry", pa.int64()),
+        ("admitted_in", pa.int64()),
+    ]
+)
+
+BATCH = pa.schema(
+    [*COORDINATE, ("event_id", pa.string()), ("op", pa.string()), ("key", pa.string()), ("content", pa.string())]
+)
+"""What is sent: an owed event with its content, as JSON text (null where the event has none)."""
+
+FINDING = pa.schema(
+    [
+        ("finding", pa.string()),  # lost | premature | duplicate
+        (
+            "cause",
+            pa.string(),
+        ),  # premature: never committed | altered | ahead of its commit | head not believed | unknown
+        *COORDINATE,
+        ("entry", pa.int64()),  # of the accepted entry; of the obligation's committed order for a lost one
+        ("accepted_count", pa.int64()),
+        ("is_acknowledged", pa.bool_()),
+        ("is_retained", pa.bool_()),  # lost: the source still holds it; false: only the journal does
+        ("is_keyed_hidden", pa.bool_()),  # lost by payload, and the sink holds this coordinate with other content
+        ("history_digest", DIGEST),
+        ("accepted_digest", DIGEST),
+    ]
+)
+"""One row a finding: a lost obligation, a premature entry, a repeated payload (once, with its count)."""
