@@ -18,15 +18,12 @@ from django.utils import timezone
 from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
 from recovery_api.services import intents
-from workers import faults
+from workers.faults import Point, crash_point
 from workers.recovery import auditing, connections, planning, protocol, settling
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 5.0
-
-ACTIONS: dict[str, Callable[[Intent, Report], dict[str, Any]]] = {}
-
 
 class Report:
     """Says in the intent's row how far the work is. Raises Refused once the intent belongs to somebody else."""
@@ -62,7 +59,7 @@ def intent_run(intent_id: str, taken_by: str) -> bool:
     intent = intents.intent_take(intent_id, taken_by, timezone.now())
     if intent is None:
         return False
-    faults.reach(faults.Point.INTENT_TAKEN)
+    crash_point(Point.INTENT_TAKEN)
     report = Report(intent)
     with _heart(report):
         try:
@@ -81,11 +78,13 @@ def intent_run(intent_id: str, taken_by: str) -> bool:
             row = FencepostError(f"{type(error).__name__}: {error}").as_row() | {"code": "internal"}
             _unless_lost(intents.intent_fail, intent, row)
             raise
-        _unless_lost(intents.intent_finish, intent, result)
+        if result is not None:
+            _unless_lost(intents.intent_finish, intent, result)
     return True
 
 
-def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any]]]:
+def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
+    """One function an action. None as its result: it ended its intent in the transaction of what it recorded."""
     return {
         IntentAction.CONNECTION_TEST: connections.end_test,
         IntentAction.AUDIT: auditing.audit_run,

@@ -7,6 +7,7 @@ there under a generation of its own. Nothing is concluded from the control datab
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import claims, recoveries
-from workers import faults
 from workers.connectors.base import Answer, BatchDigest, FencedSink
+from workers.faults import Point, crash_point
 from workers.recovery import outcomes
 from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector, sink_remember
 from workers.spark.jobs.audit import Evidence, evidence_read
@@ -29,6 +31,7 @@ from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
+PAUSE_SECONDS = 1.0
 
 
 def recovery_run(intent: Intent, report: Any) -> dict[str, Any]:
@@ -36,9 +39,10 @@ def recovery_run(intent: Intent, report: Any) -> dict[str, Any]:
 
     Raises: SinkBusy, Unreachable and other transient errors: the intent is offered again, and settles first.
     """
-    run = _Run(intent, report, recoveries.recovery_get(intent.recovery_id))
-    while run.recovery.state != RecoveryState.FINISHED:
-        run.step()
+    with session_open(intent) as session:
+        run = _Run(intent, report, recovery_get(intent.recovery_id), session)
+        while run.recovery.state != RecoveryState.FINISHED:
+            run.step()
     return {"recovery": str(run.recovery.id), "outcome": run.recovery.outcome, "says": run.recovery.says}
 
 
@@ -54,10 +58,9 @@ class _Landed:
 class _Run:
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
-    def __init__(self, intent: Intent, report: Any, recovery: Recovery) -> None:
-        self.intent, self.report, self.recovery = intent, report, recovery
+    def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
+        self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
         self.sink: FencedSink = sink_connector(recovery.pipeline)
-        self.session = session_open(intent)
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
@@ -114,13 +117,13 @@ class _Run:
             generation=generation,
             fields={"generation": generation},
         )
-        faults.reach(faults.Point.BEFORE_CLAIM)
+        crash_point(Point.BEFORE_CLAIM)
         self.report(step="claiming", says=f"generation {generation}")
         answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
         if answer.word != "granted":
             claims.claim_settle(self.recovery, self.sink.settle(generation), now=timezone.now())
             return self._finish_fenced(generation, answer.data.get("fence"))
-        faults.reach(faults.Point.AFTER_CLAIM)
+        crash_point(Point.AFTER_CLAIM)
         claims.claim_record(self.recovery, self.sink.settle(generation), now=timezone.now())
         self._move(
             RecoveryState.ARMING,
@@ -143,7 +146,7 @@ class _Run:
         )
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
-            faults.reach(faults.Point.DURING_READ)
+            crash_point(Point.DURING_READ)
             if complaint := _not_as_approved(found):
                 self.sink.release(generation, complaint)
                 return self._finish(
@@ -168,13 +171,13 @@ class _Run:
 
     def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer | None:
         """The fire's answer; None where the recovery was stopped before it."""
-        faults.reach(faults.Point.BEFORE_ARM)
+        crash_point(Point.BEFORE_ARM)
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
             return armed
         arm = int(armed.data["arm"])
-        faults.reach(faults.Point.AFTER_ARM)
+        crash_point(Point.AFTER_ARM)
         self._move(
             RecoveryState.STAGING,
             EventKind.ARMED,
@@ -185,18 +188,18 @@ class _Run:
         )
         self.report(step="staging", done=0, total=batch.count, unit="events")
         staged = batch_stage(self.session, found, generation, arm)
-        faults.reach(faults.Point.DURING_STAGING)
+        crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
         if self._stopped(generation):
             return None
         self._move(
             RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.", generation=generation
         )
-        faults.reach(faults.Point.BEFORE_FIRE)
+        crash_point(Point.BEFORE_FIRE)
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
         answer = self.sink.fire(generation, arm, start)
-        faults.reach(faults.Point.AFTER_FIRE)
+        crash_point(Point.AFTER_FIRE)
         return answer
 
     def _fired(self, answer: Answer, generation: int) -> None:
@@ -233,13 +236,13 @@ class _Run:
             },
             data={"landed": str(landed.landed_count), "absorbed": str(landed.absorbed_count), "part": part},
         )
-        faults.reach(faults.Point.BEFORE_OUTCOME)
+        crash_point(Point.BEFORE_OUTCOME)
 
     # -- after the fire ---------------------------------------------------------------------------------------------
 
     def verify(self) -> None:
         """Audit at the part's frontier again, from the sink. Only this makes an outcome."""
-        faults.reach(faults.Point.BEFORE_VERIFY)
+        crash_point(Point.BEFORE_VERIFY)
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
         frontier = frontier_from_row(self.recovery.frontier)
@@ -255,7 +258,7 @@ class _Run:
 
     def finish_handed_over(self) -> None:
         """Check where the sink will let the relay start, then record the outcome of the verification."""
-        faults.reach(faults.Point.BEFORE_HAND_OVER)
+        crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
         stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
@@ -283,8 +286,10 @@ class _Run:
         """A safe point: ends the recovery where a person asked for it."""
         self.report.check()
         self.recovery.refresh_from_db()
-        if self.recovery.wanted == Wanted.PAUSE:
-            raise outcomes.paused(self.recovery)
+        while self.recovery.wanted == Wanted.PAUSE:
+            self.report(step="paused", says=f"by {self.recovery.wanted_by}; a claim already taken stays open")
+            threading.Event().wait(PAUSE_SECONDS)
+            self.recovery.refresh_from_db()
         if self.recovery.wanted != Wanted.STOP:
             return False
         raised = generation or self.recovery.generation

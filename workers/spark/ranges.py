@@ -22,8 +22,9 @@ from recovery_api.domain.errors import FencepostError
 from workers.connectors.base import CoordinateRange, Reading, Width
 from workers.connectors.registry import connector_make
 from workers.evidence import schemas
-from workers.evidence.canonical import batch_digest_limbs, entry_digests
+from workers.evidence.canonical import batch_digest, entry_digests
 from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.spark.session import engine_errors_mapped, error_rows_raise
 
 SUMMARY = pa.schema([("range", pa.int64()), ("lane", pa.string()), ("summary", pa.string()), ("error", pa.string())])
 SUMMARY_DDL = "range bigint, lane string, summary string, error string"
@@ -77,9 +78,9 @@ def tasks_run(
     if count == 0:
         return []
     frame = session.range(0, count, 1, count).mapInArrow(task, SUMMARY_DDL).select("range", "lane", "summary", "error")
-    rows = frame.toArrow().to_pylist()
-    if failed := [row for row in rows if row["error"]]:
-        raise FencepostError.from_row(json.loads(min(failed, key=lambda row: row["range"])["error"]))
+    with engine_errors_mapped():
+        rows = frame.toArrow().to_pylist()
+    error_rows_raise(json.loads(row["error"]) for row in rows if row["error"])
     return [json.loads(row["summary"]) for row in sorted(rows, key=lambda row: row["range"])]
 
 
@@ -133,7 +134,7 @@ def _judge_range(spec: MeetSpec, index: int) -> dict[str, Any]:
         "counts": verdict.counts,
         "findings": verdict.findings.num_rows,
         "batch_count": batch.num_rows,
-        "batch_limbs": batch_digest_limbs(entry_digests(batch)),
+        "batch_digest": rows_digest(batch),
         "history": history_fingerprint(history, question.frontier),
     }
     if spec.approved is not None:
@@ -157,6 +158,12 @@ def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table
     if excluded is not None and excluded.num_rows:
         rows = rows.join(excluded, ["lane", "position", "ordinal"], join_type="left anti")
     return rows.sort_by([("position", "ascending"), ("ordinal", "ascending")])
+
+
+def rows_digest(batch: pa.Table) -> str:
+    """The batch digest of rows of lane, position, ordinal, payload_digest."""
+    columns = [batch[name].to_pylist() for name in ("lane", "position", "ordinal", "payload_digest")]
+    return batch_digest(entry_digests(*columns))
 
 
 def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:

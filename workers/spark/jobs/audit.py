@@ -16,7 +16,7 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
-from workers.evidence.canonical import batch_digest_sum
+from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, counts_fold
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
@@ -207,7 +207,7 @@ def _evidence(
         sink_reading=spec.sink_reading,
         lanes=lanes,
         batch_count=sum(summary["batch_count"] for summary in summaries),
-        batch_digest=batch_digest_sum([summary["batch_limbs"] for summary in summaries]),
+        batch_digest=batch_digest_add(*(summary["batch_digest"] for summary in summaries)),
         findings_count=sum(summary["findings"] for summary in summaries),
         directory=spec.evidence,
         spelling=spelling,

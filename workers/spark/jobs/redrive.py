@@ -7,7 +7,7 @@ leaves the same rows: staging is keyed by generation, arm and coordinate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,77 +18,70 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
-from workers.evidence.canonical import batch_digest_limbs, batch_digest_sum, entry_digests
 from workers.spark.jobs.audit import Evidence
 from workers.spark.ranges import MeetSpec, batch_rows, part_write, summary_row, tasks_run
 
 SLICE_ROWS = 12_500
 """Rows a task: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
+SAMPLE_ROWS = 5
+SAMPLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`length` rows of one part's batch from `offset`, of those above `low` and at or below `high`."""
+    """`length` rows of one part's batch from `offset`."""
 
     part: int
     lane: str
     offset: int
     length: int
-    low: Coordinate | None = None
-    high: Coordinate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One batch of a recovery that is split by frontier: everything owed in (low, high], lane by lane."""
+def parts_split(evidence: Evidence, limit: int) -> list[dict[str, Coordinate]]:
+    """Frontiers f1 < f2 < … that cut the batch into parts of at most `limit` entries; the last is the evidence's own.
 
-    frontier: Mapping[str, Coordinate]
-    slices: tuple[Slice, ...]
-    count: int
-    digest: str
-
-
-def steps_split(evidence: Evidence, limit: int) -> list[Step]:
-    """The batch as steps f1 < f2 < …, none above `limit` entries; one step where it fits. Lanes follow one another."""
-    steps: list[Step] = []
-    reached: dict[str, Coordinate] = {}
-    held: list[Slice] = []
+    Lanes follow one another: each frontier names, for every lane, how far the parts so far have come.
+    """
+    final = {lane: found.frontier for lane, found in evidence.lanes.items() if lane in evidence.source_reading.lanes}
+    lowest = {lane: found.reading.lowest or found.frontier for lane, found in evidence.lanes.items()}
+    reached = {lane: min(lowest[lane], final[lane]) for lane in final}
+    parts: list[dict[str, Coordinate]] = []
+    held = 0
     for index, lane, count in evidence.pieces:
+        rows: pa.Table | None = None
         offset = 0
-        while offset < count:
-            room = limit - sum(piece.length for piece in held)
-            if room == 0:
-                steps.append(_step(evidence, reached, held))
-                held, room = [], limit
-            length = min(room, count - offset)
-            held.append(Slice(index, lane, offset, length))
-            offset += length
-            reached[lane] = _coordinate_at(evidence, index, offset - 1)
-    if held or not steps:
-        steps.append(_step(evidence, reached, held))
-    final = {lane: found.frontier for lane, found in evidence.lanes.items()}
-    return [*steps[:-1], Step(final, steps[-1].slices, steps[-1].count, steps[-1].digest)]
+        while held + (count - offset) > limit:
+            rows = batch_of_part(evidence.spec, index) if rows is None else rows
+            offset += limit - held
+            last = rows.slice(offset - 1, 1).to_pylist()[0] if offset else None
+            if last is not None:
+                reached[lane] = Coordinate(last["position"], last["ordinal"])
+            parts.append(dict(reached))
+            held = 0
+        held += count - offset
+        reached[lane] = _end_of_piece(evidence, index, final[lane])
+    return [*parts, final]
 
 
-def batch_of_part(directory: str, part: int, excluded: pa.Table | None) -> pa.Table:
+def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
     """The re-drivable rows of one evidence part, in coordinate order."""
-    return batch_rows(pq.read_table(Path(directory) / f"part-{part:05d}.parquet"), excluded)
+    return batch_rows(pq.read_table(Path(spec.evidence) / f"part-{part:05d}.parquet"), spec.excluded)
 
 
-def batch_stage(session: Any, evidence: Evidence, step: Step, generation: int, arm: int) -> int:
-    """Stage one step's batch at the sink. Returns how many rows its tasks handed over. Raises a task's own error."""
-    work = _cut(step.slices)
+def batch_stage(session: Any, evidence: Evidence, generation: int, arm: int) -> int:
+    """Stage the batch at the sink. Returns how many rows its tasks handed over. Raises a task's own error."""
+    work = _slices(evidence)
     spec = evidence.spec
     rows = tasks_run(session, len(work), _over_slices(spec, work, lambda piece: _stage(spec, piece, generation, arm)))
     return sum(row["staged"] for row in rows)
 
 
 def batch_inspect(session: Any, evidence: Evidence) -> dict[str, Any]:
-    """How many bytes the batch holds, and which of its events the sink cannot represent (a part file of coordinates).
+    """What the batch's content is: `bytes`, a `sample` of rows cut short, and how many events the sink cannot represent.
 
-    Returns `bytes`, `unrepresentable` (a count) and `sample` (the first rows, content cut short).
+    The coordinates of those are written beside the evidence (`unrepresentable_read`).
     """
-    work = _cut([Slice(part, lane, 0, count) for part, lane, count in evidence.pieces])
+    work = _slices(evidence)
     spec = evidence.spec
     rows = tasks_run(session, len(work), _over_slices(spec, work, lambda piece: _inspect(spec, piece)))
     return {
@@ -104,26 +97,17 @@ def unrepresentable_read(directory: str) -> pa.Table | None:
     return pa.concat_tables([pq.read_table(part) for part in parts]) if parts else None
 
 
-def _step(evidence: Evidence, reached: Mapping[str, Coordinate], slices: list[Slice]) -> Step:
-    limbs = []
-    for piece in slices:
-        rows = batch_of_part(evidence.directory, piece.part, evidence.spec.excluded)
-        limbs.append(batch_digest_limbs(entry_digests(rows.slice(piece.offset, piece.length))))
-    return Step(
-        dict(reached), tuple(slices), sum(piece.length for piece in slices), batch_digest_sum(limbs)
-    )
+def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coordinate:
+    rows = batch_of_part(evidence.spec, index)
+    last = rows.slice(rows.num_rows - 1, 1).to_pylist()[0]
+    return min(Coordinate(last["position"], last["ordinal"]), frontier)
 
 
-def _coordinate_at(evidence: Evidence, part: int, row: int) -> Coordinate:
-    one = batch_of_part(evidence.directory, part, evidence.spec.excluded).slice(row, 1).to_pylist()[0]
-    return Coordinate(one["position"], one["ordinal"])
-
-
-def _cut(slices: Any) -> list[Slice]:
+def _slices(evidence: Evidence) -> list[Slice]:
     return [
-        Slice(piece.part, piece.lane, piece.offset + start, min(SLICE_ROWS, piece.length - start))
-        for piece in slices
-        for start in range(0, piece.length, SLICE_ROWS)
+        Slice(part, lane, start, min(SLICE_ROWS, count - start))
+        for part, lane, count in evidence.pieces
+        for start in range(0, count, SLICE_ROWS)
     ]
 
 
@@ -140,7 +124,7 @@ def _over_slices(
 
 
 def _coordinates(spec: MeetSpec, piece: Slice) -> pa.Table:
-    rows = batch_of_part(spec.evidence, piece.part, spec.excluded)
+    rows = batch_of_part(spec, piece.part)
     return rows.slice(piece.offset, piece.length).select(["lane", "position", "ordinal"])
 
 
@@ -151,14 +135,19 @@ def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str,
 
 def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
     sink = spec.sink.connector()
-    total, sample, refused = 0, [], []
+    total = 0
+    sample: list[dict[str, Any]] = []
+    refused = []
     for batch in spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece)):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
-        bad = sink.unrepresentable(batch)
-        refused.append(batch.select(["lane", "position", "ordinal"]).filter(bad))
-        if len(sample) < 5:
-            short = batch.slice(0, 5 - len(sample)).to_pylist()
-            sample += [{**row, "content": (row["content"] or "")[:200]} for row in short]
+        refused.append(batch.select(["lane", "position", "ordinal"]).filter(sink.unrepresentable(batch)))
+        if len(sample) < SAMPLE_ROWS:
+            short = batch.slice(0, SAMPLE_ROWS - len(sample))
+            cut = pc.utf8_slice_codeunits(short.column("content"), 0, SAMPLE_CHARACTERS)
+            sample += [
+                {**row, "content": content, "position": str(row["position"]), "ordinal": str(row["ordinal"])}
+                for row, content in zip(short.drop_columns(["content"]).to_pylist(), cut.to_pylist(), strict=True)
+            ]
     table = pa.Table.from_batches(refused, schema=schemas.COORDINATE) if refused else schemas.COORDINATE.empty_table()
     if table.num_rows:
         directory = Path(spec.evidence) / "unrepresentable"
