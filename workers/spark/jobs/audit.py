@@ -13,14 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import INT64_MIN, Coordinate, Spelling, coordinate_format
+from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.kernel import LaneQuestion, counts_fold
+from workers.evidence.kernel import LaneQuestion, fold
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
+AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 Progress = Callable[..., None]
 
 
@@ -47,13 +49,17 @@ class AuditRequest:
 
 @dataclass(frozen=True, slots=True)
 class LaneEvidence:
-    """One lane as judged: where, on which ground, and the kernel's folded counts."""
+    """One lane as judged: where, on which ground, and the kernel's folded counts.
+
+    `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject.
+    """
 
     lane: str
     frontier: Coordinate
     reading: LaneReading
-    counts: Mapping[str, Any]
+    counts: LaneCounts
     fingerprint: Mapping[str, int]
+    stranded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,7 @@ def _question(
         lane=lane,
         frontier=f,
         journal_head=reading.head if reading else None,
-        floor=reading.floor if reading else None,
+        floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
         acknowledged=pa.table(
             {
@@ -188,6 +194,16 @@ def _question(
     )
 
 
+def _floor(reading: LaneReading | None) -> Coordinate | None:
+    """Below what the source holds now nothing can justify an acceptance: it may have been dropped, or never been.
+
+    A source that says nothing of a floor is taken to have dropped nothing, until the record shows an older entry.
+    """
+    if reading is None:
+        return None
+    return reading.floor or reading.lowest or AFTER_EVERYTHING
+
+
 def _evidence(
     spec: MeetSpec, frontier: Mapping[str, Coordinate], summaries: list[dict[str, Any]], spelling: Spelling
 ) -> Evidence:
@@ -198,8 +214,9 @@ def _evidence(
             lane,
             frontier.get(lane, BEFORE_EVERYTHING),
             spec.source_reading.lanes.get(lane) or _no_lane(lane),
-            counts_fold(spec.questions[lane], [summary["counts"] for summary in mine]),
+            fold(summary["counts"] for summary in mine),
             _fingerprint_sum([summary["history"] for summary in mine]),
+            sum(summary["stranded"] for summary in mine),
         )
     approvals = [summary["approval"] for summary in summaries if "approval" in summary]
     return Evidence(
