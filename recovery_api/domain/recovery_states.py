@@ -1,7 +1,7 @@
 """The life of a recovery: which state may follow which. Pure; the table's states are the model's.
 
 Every unfinished state may go to `settling` (a successor reads the sink) and from there anywhere a sink can stand.
-`verifying` goes back to `claiming` where a recovery is split by frontier: each part has its own claim and fire.
+`firing` goes back to `arming` where the sink recomputed another batch than was armed; `verifying` goes back to `claiming` where a recovery is split by frontier: each part has its own claim and fire.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOVES: dict[str, frozenset[str]] = {
     CLAIMING: frozenset({CLAIMING, ARMING, VERIFYING, SETTLING}),
     ARMING: frozenset({CLAIMING, STAGING, VERIFYING, SETTLING}),
     STAGING: frozenset({CLAIMING, ARMING, FIRING, SETTLING}),
-    FIRING: frozenset({CLAIMING, VERIFYING, SETTLING}),
+    FIRING: frozenset({CLAIMING, ARMING, VERIFYING, SETTLING}),
     VERIFYING: frozenset({CLAIMING, HANDING_OVER, SETTLING}),
     HANDING_OVER: frozenset({CLAIMING, SETTLING}),
     SETTLING: frozenset({SETTLING, CLAIMING, VERIFYING, HANDING_OVER}),

@@ -1,4 +1,4 @@
-"""Reads of recoveries, claims, omissions and the timeline."""
+"""Reads of recoveries and the timeline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import AcknowledgedOmission, Event, Pipeline, Recovery, RecoveryState
+from recovery_api.models import Event, Pipeline, Recovery, RecoveryState
 
 
 def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
@@ -40,10 +40,3 @@ def timeline(pipeline: Pipeline | None = None, recovery: Recovery | None = None,
     if pipeline is not None:
         found = found.filter(pipeline=pipeline)
     return found
-
-
-def omission_list(pipeline: Pipeline, *, with_withdrawn: bool = False) -> QuerySet[AcknowledgedOmission]:
-    """In coordinate order. These rows are what an audit lists apart and a plan never re-drives."""
-    found = AcknowledgedOmission.objects.filter(pipeline=pipeline).select_related("pipeline__source")
-    found = found if with_withdrawn else found.filter(withdrawn_at__isnull=True)
-    return found.order_by("lane", "position", "ordinal")

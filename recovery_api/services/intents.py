@@ -128,6 +128,12 @@ def intent_spark(intent: Intent, session_id: str, tag: str, now: datetime) -> No
     intent.spark_session_id, intent.spark_tag = session_id, tag
 
 
+def intent_hold(intent: Intent) -> None:
+    """Keeps the intent ours until the surrounding transaction ends. Raises: Refused where it is no longer."""
+    if not list(_held(intent).select_for_update().values_list("id")):
+        raise _lost(intent)
+
+
 def intent_finish(intent: Intent, result: Mapping[str, Any], now: datetime) -> None:
     """Done, with its result. Raises: Refused where the intent is no longer ours."""
     if not _held(intent).update(

@@ -30,7 +30,7 @@ from recovery_api.models import (
 from recovery_api.selectors.plans import plan_get
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
-from recovery_api.services.intents import intent_cancel, intent_create, intent_finish
+from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
 from recovery_api.services.plans import PLAN_AGAIN, approval_is_old, plan_lapse
 
 
@@ -80,12 +80,13 @@ def recovery_move(
     says: str = "",
     generation: int | None = None,
     data: Mapping[str, Any] | None = None,
+    intent: Intent | None = None,
     **fields: Any,
 ) -> Recovery:
     """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
 
-    Guarded by the state and the revision as read, so that a worker that was taken over writes nothing. `generation`,
-    where given, becomes the recovery's. `fields` are further columns.
+    Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
+    taken over writes nothing. `generation`, where given, becomes the recovery's. `fields` are further columns.
     Raises: Refused where another got there first, or the move is not one of the protocol's.
     """
     if not move_is_allowed(expected, to):
@@ -93,6 +94,8 @@ def recovery_move(
     if generation is not None:
         fields["generation"] = generation
     with transaction.atomic():
+        if intent is not None:
+            intent_hold(intent)
         _write(recovery, {"state": expected}, {"state": to, "moved_at": now, **fields})
         event_append(
             event,
