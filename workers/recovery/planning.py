@@ -22,8 +22,7 @@ from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
 from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_inspect, parts_split, unrepresentable_read
-from workers.spark.ranges import batch_recount
+from workers.spark.jobs.redrive import batch_inspect, batch_without, parts_split, unrepresentable_read
 
 
 def plan_run(intent: Intent, report: Any) -> None:
@@ -42,15 +41,19 @@ def plan_run(intent: Intent, report: Any) -> None:
     )
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         report(step="reading what is owed", done=0, total=found.batch_count, unit="events")
-        content = batch_inspect(session, found) if found.batch_count else {"bytes": 0, "unrepresentable": 0, "sample": []}
-        found = batch_recount(found, unrepresentable_read(found.directory))
+        content = (
+            batch_inspect(session, found) if found.batch_count else {"bytes": 0, "unrepresentable": 0, "sample": []}
+        )
+        found = batch_without(found, unrepresentable_read(found.directory))
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
         parts = parts_split(found, limit)
     report(step="recording")
     batch = _batch(found, content["unrepresentable"])
     conditions = conditions_judge(_plan_evidence(found, content["unrepresentable"]), capability)
     verdict, refusal = plan_conclude(batch, conditions)
-    frontier = frontier_as_row({lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes})
+    frontier = frontier_as_row(
+        {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
+    )
     fields: dict[str, Any] = {
         "samples": content["sample"],
         "pins": {
@@ -123,7 +126,9 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
     return plan_digest(
         pipeline=pipeline,
         frontier={lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
-        floor={lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()},
+        floor={
+            lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
+        },
         scope_digest=scope_digest(scope),
         capability=capability,
         history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils import timezone
-
 from recovery_api.domain.claims import Settlement, settlement
+
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
@@ -104,7 +104,7 @@ class _Run:
     def claim_fire(self) -> None:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped():
-            return
+            return None
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -128,8 +128,7 @@ class _Run:
             f"Claim granted; the fence stands at {generation}.",
             fields={"claimed_at": timezone.now()},
         )
-        if not self._stopped():
-            self._read_fire(generation, part)
+        return None if self._stopped() else self._read_fire(generation, part)
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
@@ -187,9 +186,7 @@ class _Run:
         self.report(step="staging", done=staged, total=batch.count, unit="events")
         if self._stopped(generation):
             return None
-        self._move(
-            RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging."
-        )
+        self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         crash_point(Point.BEFORE_FIRE)
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
@@ -202,7 +199,9 @@ class _Run:
         if answer.word in ("landed", "already fired"):
             data = answer.data
             landed = _Landed(
-                int(data.get("landed_count") or 0), int(data.get("absorbed_count") or 0), int(data.get("altered_count") or 0)
+                int(data.get("landed_count") or 0),
+                int(data.get("absorbed_count") or 0),
+                int(data.get("altered_count") or 0),
             )
             return self._landed(landed, answer.word)
         if answer.word in ("fenced", "no claim", "not armed"):
@@ -337,6 +336,7 @@ class _Run:
             self.recovery,
             expected=self.recovery.state,
             to=to,
+            intent=self.intent,
             event=event,
             says=says,
             actor=ACTOR,

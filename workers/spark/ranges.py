@@ -210,10 +210,7 @@ def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> 
     """How many events in scope above the frontier the record does not hold, by coordinate."""
     above = history.filter(
         (pc.field("position") > question.frontier.position)
-        | (
-            (pc.field("position") == question.frontier.position)
-            & (pc.field("ordinal") > question.frontier.ordinal)
-        )
+        | ((pc.field("position") == question.frontier.position) & (pc.field("ordinal") > question.frontier.ordinal))
     )
     if question.scope is not None:
         above = above.filter(pc.is_in(above["key"], value_set=question.scope))

@@ -63,8 +63,18 @@ class LaneEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """The share of the batch that one evidence part holds."""
+
+    part: int
+    lane: str
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one pair of readings showed. `pieces` are (lane, last coordinate of the piece, owed in it), in order."""
+    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order."""
 
     source_reading: Reading
     sink_reading: Reading
@@ -76,7 +86,7 @@ class Evidence:
     spelling: Spelling
     approval: Mapping[str, int] | None
     spec: MeetSpec
-    pieces: tuple[tuple[int, str, int], ...]
+    pieces: tuple[Piece, ...]
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -102,7 +112,8 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
         questions = {
-            lane: _question(request, lane, frontier, source_reading) for lane in _all_lanes(source_reading, sink_reading)
+            lane: _question(request, lane, frontier, source_reading)
+            for lane in _all_lanes(source_reading, sink_reading)
         }
         ranges = tuple(
             range_
@@ -173,8 +184,14 @@ def _question(
 ) -> LaneQuestion:
     reading = source_reading.lanes.get(lane)
     f = frontier.get(lane, BEFORE_EVERYTHING)
-    if reading is not None and f != BEFORE_EVERYTHING and (reading.safe.coordinate is None or reading.safe.coordinate < f):
-        raise FrontierRefused(str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered")
+    if (
+        reading is not None
+        and f != BEFORE_EVERYTHING
+        and (reading.safe.coordinate is None or reading.safe.coordinate < f)
+    ):
+        raise FrontierRefused(
+            str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered"
+        )
     acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
@@ -231,7 +248,7 @@ def _evidence(
         approval=_sum_by_name(approvals) if approvals else None,
         spec=spec,
         pieces=tuple(
-            (index, summary["lane"], summary["batch_count"])
+            Piece(index, summary["lane"], summary["batch_count"], summary["batch_digest"])
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),
