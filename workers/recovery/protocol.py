@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils import timezone
-from recovery_api.domain.claims import SettlementOutcome, settlement
 
+from recovery_api.domain.claims import SettlementOutcome, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
