@@ -90,7 +90,9 @@ def engine_errors_mapped() -> Iterator[None]:
             yield
     except (PySparkException, grpc.RpcError) as error:
         if "[OPERATION_CANCELED]" in str(error):
-            raise Refused("The Spark job", "it was interrupted", "Whoever took the work over goes on with it.") from error
+            raise Refused(
+                "The Spark job", "it was interrupted", "Whoever took the work over goes on with it."
+            ) from error
         if "StatusCode.UNAUTHENTICATED" in str(error) or "StatusCode.PERMISSION_DENIED" in str(error):
             raise AccessDenied(ENGINE, _reason(error), "Check the token in SPARK_REMOTE.") from error
         if not is_unavailable(error):
