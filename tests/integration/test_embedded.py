@@ -19,10 +19,10 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 VARIABLES = ("DATABASE_URL", "REDIS_URL", "SPARK_REMOTE", "FENCEPOST_VAR_DIR")
-TELL = """
+TELL = f"""
 import json, os, sys
-print(json.dumps({name: os.environ.get(name) for name in %r}), flush=True)
-""" % (VARIABLES,)
+print(json.dumps({{name: os.environ.get(name) for name in {VARIABLES!r}}}), flush=True)
+"""
 TELL_AND_WAIT = TELL + "sys.stdin.read()"
 UNPRIVILEGED = 65534
 
@@ -241,13 +241,7 @@ def test_missing_or_old_java_is_one_line_before_anything_starts(tmp_path: Path, 
     if version:
         (path / "java").write_text(f"#!/bin/sh\necho '{version}' >&2\n")
         (path / "java").chmod(0o755)
-    done = launch(
-        "--data",
-        str(tmp_path / "data"),
-        command=["true"],
-        PATH=f"{path}:/nowhere" if version else str(path),
-        JAVA_HOME="",
-    )
+    done = launch("--data", str(tmp_path / "data"), command=["true"], PATH=str(path), JAVA_HOME="")
     [line] = done.stderr.splitlines()
     assert done.returncode == 3
     assert says in line

