@@ -123,10 +123,9 @@ class PostgreSQL:
         shutil.rmtree(self.data, ignore_errors=True)  # a run killed in the middle of initdb
         password_file = self.home / "password"
         secret_keep(password_file, self.password)
-        account = {"user": self.account.uid, "group": self.account.gid, "extra_groups": []} if self.account else {}
         if self.account:
             os.chown(password_file, self.account.uid, self.account.gid)
-        command = [
+        command: list[str | Path] = [
             self.binaries / "initdb",
             *("-D", self.data, "-U", "postgres", f"--pwfile={password_file}", "--encoding=UTF8"),
             *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
@@ -135,7 +134,14 @@ class PostgreSQL:
         ]
         try:
             made = subprocess.run(
-                command, cwd=self.home, env=self.environment(), capture_output=True, text=True, **account
+                command,
+                cwd=self.home,
+                env=self.environment(),
+                capture_output=True,
+                text=True,
+                user=self.account.uid if self.account else None,
+                group=self.account.gid if self.account else None,
+                extra_groups=[] if self.account else None,
             )
         except OSError as error:
             raise StartFailed(f"initdb cannot be run: {error}. Set DATABASE_URL to use another PostgreSQL.") from error

@@ -84,7 +84,9 @@ def process_spawn(
             stderr=subprocess.STDOUT if output else None,
             start_new_session=is_service,
             preexec_fn=follow_parent,
-            **({"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}),
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
         )
 
 

@@ -39,7 +39,11 @@ from workers.embedded.redis import Redis
 from workers.embedded.services import Place, Service, StartFailed, file_private, port_free
 from workers.embedded.spark import PROJECT, Spark
 
-SERVICES: dict[str, type[Service]] = {"spark": Spark, "redis": Redis, "postgres": PostgreSQL}
+SERVICES: dict[str, type[Spark] | type[Redis] | type[PostgreSQL]] = {
+    "spark": Spark,
+    "redis": Redis,
+    "postgres": PostgreSQL,
+}
 """The slowest start first."""
 PREFIX = "fencepost-run-"
 ATTEMPTS = 3
