@@ -108,9 +108,7 @@ def _count_below(rows: Rows, numbers: np.ndarray, floor: Coordinate) -> int:
     return int(np.count_nonzero(rows.below(floor)[numbers]))
 
 
-def _causes(
-    question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met: Met
-) -> dict[str, np.ndarray]:
+def _causes(question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met: Met) -> dict[str, np.ndarray]:
     """The accepted rows that are not justified, by the first cause that holds, as row numbers."""
     unknown = met.unmet_rows
     has_coordinate = np.zeros(len(unknown), bool)
@@ -123,7 +121,9 @@ def _causes(
         dropped = record.below(question.floor)[nowhere]
         is_hidden = dropped & ~_among(nowhere, ahead) & ~_among(nowhere, beyond)
         certified = is_hidden & (
-            record.below(question.certified_below)[nowhere] if question.certified_below else np.zeros(len(nowhere), bool)
+            record.below(question.certified_below)[nowhere]
+            if question.certified_below
+            else np.zeros(len(nowhere), bool)
         )
         causes[NEVER_COMMITTED] = nowhere[~is_hidden]
         causes[BELOW_FLOOR] = nowhere[is_hidden & ~certified]
@@ -271,7 +271,9 @@ def _premature_findings(
     for cause, numbers in causes.items():
         counts[CAUSE_COUNTS[cause]] = len(numbers)
         if len(numbers):
-            committed = first_at(keys.accepted[numbers], keys.journal) if cause == ALTERED else np.full(len(numbers), -1)
+            committed = (
+                first_at(keys.accepted[numbers], keys.journal) if cause == ALTERED else np.full(len(numbers), -1)
+            )
             tables.append(
                 _findings(
                     question,

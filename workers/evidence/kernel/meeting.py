@@ -68,7 +68,9 @@ def _packed(positions: list[np.ndarray], ordinals: list[np.ndarray]) -> list[np.
     least = min(int(ordinal.min()) for _, ordinal in full)
     width = max(int(ordinal.max()) for _, ordinal in full) - least + 1
     if (high - low + 1) * width < 2**62:
-        return [(position - low) * width + (ordinal - least) for position, ordinal in zip(positions, ordinals, strict=True)]
+        return [
+            (position - low) * width + (ordinal - least) for position, ordinal in zip(positions, ordinals, strict=True)
+        ]
     position, ordinal = np.concatenate(positions), np.concatenate(ordinals)
     order = np.lexsort((ordinal, position))
     is_new = np.ones(len(order), bool)
