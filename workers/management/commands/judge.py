@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.abc
 import json
 import sys
 from pathlib import Path
@@ -103,17 +104,25 @@ def _is_small(paths: list[Path]) -> bool:
     return sum(path.stat().st_size for path in paths if path.exists()) < SMALL_BYTES
 
 
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname, name=fullname)
+
+
 def _leave_pandas_out() -> None:
     """Arrow imports pandas, where it is installed, when it first looks at a list; a small answer is not worth the wait.
 
     It asks once a process, so this is for the process of one command, and nothing here uses pandas.
     """
-    if "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
+    try:
         import pyarrow as pa
 
         pa.array([0])
-        del sys.modules["pandas"]
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def _grounds(judgement: Any) -> list[str]:
