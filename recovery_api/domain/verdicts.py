@@ -159,7 +159,12 @@ class Verdict:
         return EXIT_CODES[self.status]
 
     def as_row(self) -> dict[str, Any]:
-        return {**asdict(self), "status": self.status.value, "exit_code": self.exit_code, "premature": self.counts.premature}
+        return {
+            **asdict(self),
+            "status": self.status.value,
+            "exit_code": self.exit_code,
+            "premature": self.counts.premature,
+        }
 
 
 def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidence) -> Verdict:

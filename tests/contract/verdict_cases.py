@@ -80,7 +80,9 @@ def question_of(case: dict[str, Any], lane: str) -> LaneQuestion:
     journal = case["history"] if case["journal"] is None else case["journal"]
     head = max((event["coordinate"] for event in journal), default=None)
     omissions = case["acknowledged_omissions"]
-    listed = pa.table({"position": pa.array(omissions, pa.int64()), "ordinal": pa.array([0] * len(omissions), pa.int64())})
+    listed = pa.table(
+        {"position": pa.array(omissions, pa.int64()), "ordinal": pa.array([0] * len(omissions), pa.int64())}
+    )
     return LaneQuestion(
         lane=lane,
         frontier=Coordinate(case["frontier"]),

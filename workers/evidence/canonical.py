@@ -194,9 +194,15 @@ def digest_words(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     No copy where the column is one chunk. Raises: BadInput for a null digest, or one that is not 32 bytes.
     """
     if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        column = (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        )
     if column.null_count:
-        raise BadInput("payload_digest", f"{column.null_count} rows have none", "Read them by payload, or by coordinate.")
+        raise BadInput(
+            "payload_digest", f"{column.null_count} rows have none", "Read them by payload, or by coordinate."
+        )
     if column.type != pa.binary(32):
         try:
             column = column.cast(pa.binary(32))

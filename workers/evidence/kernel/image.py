@@ -25,7 +25,11 @@ def image_mismatches(
     one coordinate the later is the latest; null or missing: row order). `base`: key, content_digest. The floor does not
     apply. Where coordinate order is not each key's commit order the answer is unknown: the caller must not ask.
     """
-    base = base if base is not None else pa.table({"key": pa.array([], pa.string()), "content_digest": pa.array([], pa.string())})
+    base = (
+        base
+        if base is not None
+        else pa.table({"key": pa.array([], pa.string()), "content_digest": pa.array([], pa.string())})
+    )
     sides = [history, delivered, base]
     keys, key_codes = _coded([side["key"] for side in sides])
     _, contents = _coded([side["content_digest"] for side in sides])
