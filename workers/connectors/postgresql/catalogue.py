@@ -152,8 +152,18 @@ def table_read(connection: psycopg.Connection[Any], schema: str, table: str) -> 
     oid = found[0]
     columns = {row[0]: Column(*row) for row in connection.execute(COLUMNS, {"oid": oid})}
     leaves = connection.execute(LEAVES, {"oid": oid}).fetchall()
-    detaching = tuple(name for _, name, is_detaching in leaves if is_detaching)
-    return Table(*found, columns, {oid: name for oid, name, _ in leaves}, detaching)
+    oid, schema, name, relkind, persistence, is_policed = found
+    return Table(
+        oid=oid,
+        schema=schema,
+        name=name,
+        relkind=relkind,
+        persistence=persistence,
+        is_row_security_active=is_policed,
+        columns=columns,
+        leaves={leaf: printed for leaf, printed, _ in leaves},
+        detaching=tuple(printed for _, printed, is_detaching in leaves if is_detaching),
+    )
 
 
 def column_get(table: Table, name: str) -> Column:

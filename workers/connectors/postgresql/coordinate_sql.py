@@ -48,12 +48,12 @@ class Component:
 
     def literal(self, held: int) -> Composable:
         text, cast = self._spell([held])
-        return sql.SQL("{}::{}").format(sql.Literal(text), sql.SQL(cast))  # type: ignore[arg-type]
+        return sql.SQL("{}::{}").format(sql.Literal(text), sql.SQL(cast))
 
     def literals(self, held: list[int]) -> Composable:
         """An array of them."""
         text, cast = self._spell(held)
-        return sql.SQL("{}::{}[]").format(sql.Literal(f"{{{text}}}"), sql.SQL(cast))  # type: ignore[arg-type]
+        return sql.SQL("{}::{}[]").format(sql.Literal(f"{{{text}}}"), sql.SQL(cast))
 
     def _spell(self, held: list[int]) -> tuple[str, str]:
         numbers = [number + self.shift for number in held]
@@ -157,7 +157,7 @@ class CoordinateSql:
         """`coordinate-columns sign literal`. Where the coordinate is one column a literal's ordinal counts too."""
         if len(self.components) == 1 and coordinate.ordinal != 0:
             sign = {">=": ">" if coordinate.ordinal > 0 else ">=", "<": "<=" if coordinate.ordinal > 0 else "<"}[sign]
-        return sql.SQL("({}) {} ({})").format(self.native, sql.SQL(sign), self.literal(coordinate))  # type: ignore[arg-type]
+        return sql.SQL("({}) {} ({})").format(self.native, sql.SQL(sign), self.literal(coordinate))
 
     def inside(self, range_: CoordinateRange) -> Composable:
         """The condition of a range: low inclusive, high exclusive. A null coordinate lies in no range."""
@@ -186,4 +186,4 @@ def _scale(facts: Mapping[str, object]) -> int | None:
 
 
 def _sql(template: str, part: Composable) -> Composable:
-    return sql.SQL(template).format(part)  # type: ignore[arg-type]
+    return sql.SQL(template).format(part)

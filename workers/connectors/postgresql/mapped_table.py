@@ -150,7 +150,7 @@ class MappedTable:
         else:
             text = column.as_string(None)
             content = canonical_sql.content_digest(self._canonical(text), text, op)
-        return sql.SQL(canonical_sql.payload_digest(op, key, content))  # type: ignore[arg-type]
+        return sql.SQL(canonical_sql.payload_digest(op, key, content))
 
     def _canonical(self, column: str) -> str:
         match self.options["content_format"]:

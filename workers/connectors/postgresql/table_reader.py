@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 
-from recovery_api.domain.errors import BadInput
+from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.errors import BadInput, Unsuitable
 from workers.connectors.base import CoordinateRange
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE, digests_complete, op_unmapped
@@ -53,20 +55,21 @@ class TableReader:
                 count = len(arrays["position"])
                 if "ordinal" not in arrays:
                     arrays["ordinal"] = pa.array(np.zeros(count, np.int64))
-                if "op" in arrays and arrays["op"].null_count:
-                    at = int(np.flatnonzero(np.asarray(arrays["op"].is_null()))[0])
-                    raise op_unmapped(mapped, arrays["position"][at].as_py(), arrays["ordinal"][at].as_py())
-                if (
-                    "payload_digest" in arrays
-                    and arrays["payload_digest"].null_count
-                    and "digest" not in self.options_set
-                ):
-                    arrays["payload_digest"] = digests_complete(connection, mapped, arrays)
+                self._mend(connection, mapped, arrays)
                 yield pa.record_batch([_column(field, arrays, count) for field in schema], schema=schema)
 
-    @property
-    def options_set(self) -> set[str]:
-        return {name for name, value in self.options.items() if value is not None}
+    def _mend(self, connection: psycopg.Connection[Any], mapped: MappedTable, arrays: dict[str, pa.Array]) -> None:
+        """Digests that SQL could not give, computed here. Raises: Unsuitable for an unmapped op, an unusable digest."""
+        if "op" in arrays and arrays["op"].null_count:
+            position, ordinal = _first_null(arrays, "op")
+            raise op_unmapped(mapped, position, ordinal)
+        if "payload_digest" not in arrays or not arrays["payload_digest"].null_count:
+            return
+        if self.options.get("digest"):
+            place = coordinate_format(Coordinate(*_first_null(arrays, "payload_digest")), mapped.spelling)
+            problem = "holds no payload digest of 32 bytes"
+            raise Unsuitable(f"column {self.options['digest']!r} at {place}", problem, "Map the content instead.")
+        arrays["payload_digest"] = digests_complete(connection, mapped, arrays)
 
 
 def lane_check(lane: str) -> None:
@@ -78,6 +81,11 @@ def lane_check(lane: str) -> None:
 def schema_of(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
     """The named columns of an evidence schema, in its own order."""
     return pa.schema([field for field in schema if field.name in names])
+
+
+def _first_null(arrays: Mapping[str, pa.Array], name: str) -> tuple[int, int]:
+    at = int(np.flatnonzero(np.asarray(arrays[name].is_null()))[0])
+    return arrays["position"][at].as_py(), arrays["ordinal"][at].as_py()
 
 
 def _column(field: pa.Field, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:

@@ -171,8 +171,8 @@ class PostgresqlTable:
         if column is None:
             return mapped.payload_digest
         if mapped.types[self.options["digest"]]["type"] in TEXTS:
-            return sql.SQL("decode({}, 'hex')").format(column)
-        return column
+            column = sql.SQL("decode({}, 'hex')").format(column)
+        return sql.SQL("CASE WHEN octet_length({}) = 32 THEN {} END").format(column, column)
 
     def _head(self, mapped: MappedTable) -> list[Packed]:
         if not self.options.get("head"):
