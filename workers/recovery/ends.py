@@ -16,6 +16,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline
+from recovery_api.selectors.audits import certified_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
@@ -59,6 +60,7 @@ def request_make(
         frontier=dict(frontier or {}),
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
         acknowledged=acknowledged_by_lane(pipeline),
+        certified=certified_by_lane(pipeline),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,

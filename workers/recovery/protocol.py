@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils import timezone
-from recovery_api.domain.claims import Settlement, settlement
 
+from recovery_api.domain.claims import SettlementOutcome, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
@@ -88,15 +88,19 @@ class _Run:
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        match settlement(reading):
-            case Settlement.FIRED:
-                landed = _Landed(reading.landed_count or 0, reading.absorbed_count or 0, 0)
-                return self._landed(landed, "found fired when it was settled")
-            case Settlement.SUPERSEDED:
-                if self._is_ours(reading.superseded_by):
-                    return self.claim_fire()
-                return self._finish_fenced(generation, reading.superseded_by)
-            case _:
+        found = settlement(reading, generation, is_locked=True)
+        match found.outcome:
+            case SettlementOutcome.FIRED:
+                return self._landed(
+                    _Landed(found.landed_count or 0, found.absorbed_count or 0, 0), "found fired when it was settled"
+                )
+            case SettlementOutcome.SUPERSEDED if not self._is_ours(found.superseded_by):
+                return self._finish_fenced(generation, found.superseded_by)
+            case SettlementOutcome.RELEASED:
+                return self._finish(
+                    RecoveryOutcome.STOPPED, f"Its claim at generation {generation} was released; nothing of it landed."
+                )
+            case _:  # open, unclaimed, or passed by a generation of its own: supersede it with a newer one
                 return self.claim_fire()
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------

@@ -143,9 +143,12 @@ def weaknesses(found: Evidence, judged: Mapping[str, Verdict]) -> list[str]:
 
 def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
     safe = lane.reading.safe
+    certified = found.spec.questions[lane.lane].certified_below
     below = Below.NOTHING_DROPPED
-    if lane.reading.floor is not None or lane.counts.justification_unknown:
+    if lane.counts.justification_unknown:
         below = Below.NOTHING
+    elif lane.reading.floor is not None:
+        below = Below.CERTIFIED if certified is not None and lane.reading.floor <= certified else Below.NOTHING
     return verdicts.verdict_make(
         lane.lane,
         found.spell(lane.frontier),

@@ -31,7 +31,8 @@ class AuditRequest:
     """What is to be judged. `frontier` empty: each lane at its safe frontier. `generation`: read under that claim.
 
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
-    directory of an approved plan that the batch is compared with.
+    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
+    exactly once; what retention dropped below it was accepted, and justified.
     """
 
     source: EndSpec
@@ -40,6 +41,7 @@ class AuditRequest:
     frontier: Mapping[str, Coordinate] = field(default_factory=dict)
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    certified: Mapping[str, Coordinate] = field(default_factory=dict)
     width: Width = Width.PAYLOAD
     parts: int = 8
     generation: int | None = None
@@ -208,6 +210,7 @@ def _question(
         if acknowledged
         else None,
         has_journal=False,
+        certified_below=request.certified.get(lane),
     )
 
 

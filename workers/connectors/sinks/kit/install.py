@@ -34,7 +34,9 @@ def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dic
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction) as error:
         raise NotFound(_first_line(error), "the sink's database", "Create it first.") from error
     except psycopg.errors.InvalidColumnReference as error:
-        raise Unsuitable("the target", _first_line(error), "Give it a primary key or unique index on the key.") from error
+        raise Unsuitable(
+            "the target", _first_line(error), "Give it a primary key or unique index on the key."
+        ) from error
 
 
 def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any] | None:
@@ -51,14 +53,10 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
         if found is None:
             return None
         if not found["may_look"]:
-            raise AccessDenied(
-                f"schema {schema!r}", "this login may not use it", "Grant it one of the kit's groups."
-            )
+            raise AccessDenied(f"schema {schema!r}", "this login may not use it", "Grant it one of the kit's groups.")
         if not found["is_kit"]:
             raise Unsuitable(f"schema {schema!r}", "it exists and is no sink kit", "Choose another schema.")
-        return cursor.execute(
-            f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol"  # noqa: S608
-        ).fetchone()
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
