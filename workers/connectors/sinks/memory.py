@@ -162,9 +162,7 @@ class Memory:
         with self.store.lock:
             open_claim = self.state().open_claim
             if purpose == "relay" and open_claim is not None:
-                return Answer(
-                    Word.WAIT, {"claim": open_claim.generation, "claimed_by": open_claim.claimed_by}
-                )
+                return Answer(Word.WAIT, {"claim": open_claim.generation, "claimed_by": open_claim.claimed_by})
             self.store.counter += 1
             self.store.purposes[self.store.counter] = purpose
             return Answer(Word.ALLOCATED, {"generation": self.store.counter})
@@ -297,9 +295,7 @@ class Memory:
         self.store.fence = generation
         for number, held in self.store.claims.items():
             if held.state == ClaimState.OPEN and number < generation:
-                self.store.claims[number] = replace(
-                    held, state=ClaimState.SUPERSEDED.value, superseded_by=generation
-                )
+                self.store.claims[number] = replace(held, state=ClaimState.SUPERSEDED.value, superseded_by=generation)
 
     def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
         held = self.store.accepted.get(_where(row))

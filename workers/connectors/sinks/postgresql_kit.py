@@ -121,7 +121,9 @@ class PostgresqlKit:
         assert row is not None
         identity, last_entry, oldest_open, snapshot = row
         if snapshot is None:  # a replica cannot export one
-            raise Unsuitable("the sink", "this server is a replica: it cannot be read as one", "Connect to the primary.")
+            raise Unsuitable(
+                "the sink", "this server is a replica: it cannot be read as one", "Connect to the primary."
+            )
         return Reading(
             identity=f"{identity} entry {last_entry or 0} snapshot {snapshot}",
             handle={"snapshot": snapshot, "generation": generation, "oldest_open": oldest_open},
@@ -223,7 +225,7 @@ class PostgresqlKit:
             return row
 
     def _sql(self, query: str) -> sql.Composed:
-        return sql.SQL(query).format(schema=sql.Identifier(self.kit.schema))  # type: ignore[arg-type]
+        return sql.SQL(query).format(schema=sql.Identifier(self.kit.schema))
 
 
 def _claim(row: Mapping[str, Any]) -> ClaimReading:

@@ -58,9 +58,7 @@ def accepted_read(
 def _read_packed(
     connection: psycopg.Connection[Any], schema: str, where: sql.Composable, with_payload: bool, with_head: bool
 ) -> Iterator[pa.RecordBatch]:
-    columns: list[LiteralString] = [
-        f"string_agg(int8send(a.{name}), '')" for name in ("position", "ordinal", "entry")  # type: ignore[misc]
-    ]
+    columns: list[LiteralString] = [f"string_agg(int8send(a.{name}), '')" for name in ("position", "ordinal", "entry")]
     if with_payload:
         columns += ["string_agg(a.payload_digest, '')"]
     if with_head:
@@ -108,9 +106,7 @@ def _with_nulls(packed: bytes, known: bytes | None, count: int) -> pa.Array:
     return pa.array(np.frombuffer(packed, ">i8").astype(np.int64), mask=mask)
 
 
-def _read_full(
-    connection: psycopg.Connection[Any], schema: str, where: sql.Composable
-) -> Iterator[pa.RecordBatch]:
+def _read_full(connection: psycopg.Connection[Any], schema: str, where: sql.Composable) -> Iterator[pa.RecordBatch]:
     columns = [
         sql.SQL("a.admitted_in::text::bigint AS admitted_in")
         if name == "admitted_in"
