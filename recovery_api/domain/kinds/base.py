@@ -129,7 +129,7 @@ def _value(kind: HasOptions, option: Option, value: Any) -> Any:
         case "choice":
             if value not in option.choices:
                 nearest = difflib.get_close_matches(str(value), option.choices, n=1)
-                hint = f"Did you mean {nearest[0]!r}?" if nearest else f"One of: {', '.join(option.choices)}."
+                hint = f"Did you mean {str(nearest[0])!r}?" if nearest else f"One of: {', '.join(option.choices)}."
                 raise BadInput(field, f"{value!r} is not one of its values", hint)
             return value
         case "names":
