@@ -153,6 +153,16 @@ def test_two_movers_at_the_same_moment_move_it_once(recovery, now):
     assert len(moved) == 1 and recovery_get(recovery.id).generation == moved[0]
 
 
+def test_recovery_in_hand_stays_as_it_was_when_its_finish_is_refused(recovery, now, later):
+    intent = intent_take(recovery.intents.get().id, "one", now)
+    move(recovery, "claiming", now, generation=5)
+    intents_sweep(later(seconds=31))
+    with pytest.raises(Refused):
+        recovery_finish(recovery, outcome="fenced", says="x", actor="one", now=later(seconds=32), intent=intent)
+    assert (recovery.state, recovery.revision) == ("claiming", 1)
+    assert recovery_get(recovery.id).state == "claiming"
+
+
 def test_steps_are_not_skipped(recovery, now):
     with pytest.raises(Refused, match="requested is not followed by firing"):
         move(recovery, "firing", now)
