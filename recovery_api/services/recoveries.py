@@ -88,7 +88,8 @@ def recovery_move(
     """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
 
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
-    taken over writes nothing. `generation`, where given, becomes the recovery's. `fields` are further columns.
+    taken over writes nothing. `generation`, where given, becomes the recovery's; an earlier problem is over, for
+    somebody goes on. `fields` are further columns.
     Raises: Refused where another got there first, or the move is not one of the protocol's.
     """
     if not move_is_allowed(expected, to):
@@ -98,7 +99,7 @@ def recovery_move(
     with transaction.atomic():
         if intent is not None:
             intent_hold(intent)
-        written = _write(recovery, {"state": expected}, {"state": to, "moved_at": now, **fields})
+        written = _write(recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, **fields})
         event_append(
             event,
             actor=actor,

@@ -11,6 +11,7 @@ from django.db import connection
 from recovery_api.domain.errors import BadInput, Refused, Unreachable
 from recovery_api.domain.recovery_states import MOVES, UNFINISHED
 from recovery_api.models import Event, EventKind, Intent, PlanState, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.selectors.recoveries import recovery_get, timeline
 from recovery_api.services.generations import claim_record, claim_settle, generation_record
 from recovery_api.services.intents import intent_fail, intent_take, intents_sweep
@@ -193,6 +194,9 @@ def test_failed_work_leaves_the_recovery_to_be_settled(recovery, pipeline, now):
     kept = recovery_get("mail")
     assert kept.state == "claiming" and kept.problem["code"] == "unreachable"
     settle = recovery_settle_request(kept, actor="on-call", now=now)
+    assert pipeline_status(pipeline, now).status == "unknown"
+    assert move(recovery_get("mail"), "settling", now).problem is None
+    assert pipeline_status(pipeline, now).status == "running"
     assert settle.action == "settle" and recovery_settle_request(kept, actor="other", now=now).id == settle.id
 
 
