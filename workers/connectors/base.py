@@ -245,8 +245,8 @@ class FencedSink(Sink, Protocol):
 
     def release(self, generation: int, reason: str) -> Answer: ...
 
-    def check_digest(self, coordinates: pa.Table) -> BatchDigest:
-        """The digest this sink would recompute for rows of (lane, position, ordinal, payload_digest)."""
+    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
+        """A boolean a row of schemas.BATCH: true where the sink cannot hold this content. No I/O."""
         ...
 
     def hand_over(self) -> Mapping[str, Any]:

@@ -1,0 +1,67 @@
+# Everything on a fresh machine that has Python 3.11+, Java 17+ and make. `make help` lists the targets.
+# Services that the environment does not give (DATABASE_URL, REDIS_URL, SPARK_REMOTE) are started by the launcher.
+VENV ?= .venv
+PYTHON ?= python3
+ARGS ?=
+PY := $(VENV)/bin/python
+LAUNCH := $(PY) -m workers.embedded
+TEMPORARY := $(LAUNCH) --temporary
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-fast lint format types contracts check bench worker web shell manage clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+venv:  ## .venv with the pinned requirements, installed again only when requirements.txt changed
+	@if ! cmp -s requirements.txt $(VENV)/requirements.installed; then \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+			|| { echo "Python 3.11 or newer is needed ($(PYTHON) is not): install it, or make PYTHON=python3.12 …" >&2; exit 3; }; \
+		test -x $(PY) || $(PYTHON) -m venv $(VENV) \
+			|| { rm -rf $(VENV); echo "venv is missing: install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 3; }; \
+		echo "Installing requirements into $(VENV) (about a minute) …" >&2; \
+		$(PY) -m pip install --disable-pip-version-check --quiet --requirement requirements.txt >&2 \
+			&& cp requirements.txt $(VENV)/requirements.installed; \
+	fi
+
+demo: venv  ## the incident, from crash to exactly once (ARGS="--once --json")
+	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py demo "$$@"' sh $(ARGS)
+
+manage: venv  ## one manage.py command on the demo's services (ARGS="pipelines")
+	@$(LAUNCH) -- $(PY) manage.py $(ARGS)
+
+shell: venv  ## a shell with the demo's services and their addresses
+	@$(LAUNCH) -v -- $${SHELL:-sh}
+
+web: venv  ## the pages, on this machine only
+	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py runserver $(ARGS)'
+
+worker: venv  ## a Celery worker with its schedule
+	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --beat --queues spark,default --without-mingle --without-gossip --schedule var/celerybeat-schedule $(ARGS)
+
+test: venv  ## every test, with all services (ARGS="tests/unit -k name")
+	@$(TEMPORARY) -- $(PY) -m pytest $(ARGS)
+
+test-fast: venv  ## what needs no Spark and is not slow
+	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(ARGS)
+
+lint: venv  ## ruff: rules and format
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
+
+format: venv  ## ruff: mend what it can
+	@$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
+
+types: venv  ## mypy
+	@$(PY) -m mypy
+
+contracts: venv  ## who may import whom
+	@$(VENV)/bin/lint-imports
+
+check: venv  ## Django's own checks, and no migration missing
+	@$(PY) manage.py check --deploy --fail-level WARNING && $(PY) manage.py makemigrations --check --dry-run
+
+bench: venv  ## ratios, measured in one run (docs/performance.md)
+	@$(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
+
+clean:  ## everything that was made here, data of the demo included
+	rm -rf var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,168 @@
+"""The one settings file. Everything comes from the environment; it starts nothing and needs no database to be read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import environ
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+# Where the product keeps files: evidence of audits, a generated key. A cluster's executors need the evidence directory
+# on storage they share.
+VAR_DIR = Path(env.str("FENCEPOST_VAR_DIR", default=str(BASE_DIR / "var")))
+FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_DIR / "evidence")))
+
+
+# What the embedded launcher sets, and what replaces it. Without DATABASE_URL everything that needs no database works
+# (`judge`); the rest says what is missing (manage.py).
+DATABASE_URL = env.str("DATABASE_URL", default="")
+REDIS_URL = env.str("REDIS_URL", default="")
+SPARK_REMOTE = env.str("SPARK_REMOTE", default="")
+
+DATABASES = {"default": env.db_url_config(DATABASE_URL)} if DATABASE_URL else {}
+if DATABASES:
+    # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
+    DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+
+# Secrets and exposure. Secure unless told otherwise: plain HTTP is for one's own machine.
+def _secret_key() -> str:
+    """From the environment, else a file made once. Empty where that cannot be kept: Django then refuses to use it."""
+    if given := env.str("SECRET_KEY", default=""):
+        return given
+    path = VAR_DIR / "secret_key"
+    try:
+        VAR_DIR.mkdir(parents=True, exist_ok=True)
+        new = VAR_DIR / f"secret_key.{os.getpid()}"
+        with os.fdopen(os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(50))
+        try:
+            os.link(new, path)  # whole or not at all: two processes may start at once
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink()
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = _secret_key()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+IS_HTTPS = env.bool("FENCEPOST_HTTPS", default=True)
+SECURE_SSL_REDIRECT = IS_HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
+SECURE_HSTS_PRELOAD = IS_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+
+# The applications. `workers` is one for its commands (judge, sink_install, demo); it has no models.
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "recovery_api",
+    "workers",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "dashboard.urls"
+WSGI_APPLICATION = "dashboard.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+REST_FRAMEWORK = {
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
+
+
+# Time. Stored, computed and shown in UTC.
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+LANGUAGE_CODE = "en"
+
+
+# Celery: the broker only wakes someone up, the row is the obligation. So nothing waits for it longer than a second,
+# no result is kept, and a task whose worker dies is handed out again. Read by workers.celery, and by whatever sends a
+# wake-up by the task's name.
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_CONNECTION_TIMEOUT = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of its broker
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 1,
+    "socket_connect_timeout": 1,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False  # a recovery goes on without its broker
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_ENABLE_UTC = True
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"workers.tasks.intent_run": {"queue": "spark"}}  # a sender may name `default` for light work
+
+
+# Logs: one line an event, to stderr; what a command prints stays alone on stdout.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
+}

@@ -1,0 +1,6 @@
+"""The addresses of pages, REST and the administration of tables."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [path("admin/", admin.site.urls)]

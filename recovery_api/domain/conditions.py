@@ -1,0 +1,194 @@
+"""The conditions a recovery rests on, each with what it means when it does not hold (THEORY section 3).
+
+A condition is judged from evidence alone. `holds` None means it could not be judged; that is never taken for yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from recovery_api.domain.capabilities import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition as judged. `blocks` says that nothing may be applied while it does not hold."""
+
+    name: str
+    asks: str
+    holds: bool | None
+    says: str
+    remedy: str = ""
+    blocks: bool = False
+
+    def as_row(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Condition:
+        return cls(**row)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEvidence:
+    """What the conditions are judged from: counts of one audit at the plan's frontier, summed over its lanes."""
+
+    premature_count: int
+    duplicate_count: int
+    altered_count: int
+    coordinates_ascending: bool | None
+    frontier_is_safe: bool
+    safe_frontier_says: str
+    safe_frontier_weakness: str | None
+    lost_below_floor_count: int
+    unknown_below_floor_count: int
+    unrepresentable_count: int
+    stranded_count: int
+    record_is_complete: bool
+    batch_count: int
+
+
+def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Condition]:
+    """P1 to P4, the fence, the floor and the horizon, in the order a person reads them. Source: Sections 5, 7, 8."""
+    return [
+        _hazard_free(evidence),
+        _previous_run_over(capability),
+        _frontier_safe(evidence),
+        _ascending(evidence),
+        _record_readable(evidence, capability),
+        _representable(evidence),
+        _floor(evidence),
+        _horizon(capability),
+    ]
+
+
+def conditions_refusal(conditions: list[Condition]) -> Condition | None:
+    """The first condition that forbids applying, or None."""
+    return next((condition for condition in conditions if condition.blocks and not condition.holds), None)
+
+
+def _hazard_free(evidence: PlanEvidence) -> Condition:
+    asks = "Is the acceptance record free of premature entries and duplicates?"
+    hazards = evidence.premature_count + evidence.duplicate_count
+    if not hazards:
+        return Condition("P1", asks, True, "The record holds no premature entry and no duplicate.")
+    altered = (
+        f" {evidence.altered_count} accepted with other content block their coordinates: no fire can deliver those."
+        if evidence.altered_count
+        else ""
+    )
+    return Condition(
+        "P1",
+        asks,
+        False,
+        f"The record holds {evidence.premature_count} premature and {evidence.duplicate_count} repeated payloads. "
+        f"The batch adds no hazard; the ones that are there stay.{altered}",
+        "Look at the findings before approving; a person decides about what was already accepted.",
+    )
+
+
+def _previous_run_over(capability: Capability) -> Condition:
+    asks = "Is the previous relay run over, or fenced?"
+    if capability.has_fence:
+        return Condition("P2", asks, True, "The claim raises the sink's fence: nothing of an older run can enter.")
+    return Condition(
+        "P2",
+        asks,
+        None,
+        "This sink checks no generation at admission: a delayed send of the old run would still be accepted.",
+        "Install the sink kit, or record that the relay is stopped, its in-flight window drained and this the only recoverer.",
+        blocks=True,
+    )
+
+
+def _frontier_safe(evidence: PlanEvidence) -> Condition:
+    asks = "Can no further commit appear at or below the frontier?"
+    if not evidence.frontier_is_safe:
+        return Condition(
+            "P3", asks, False, evidence.safe_frontier_says, "Choose a frontier at or below the safe frontier.", blocks=True
+        )
+    if evidence.safe_frontier_weakness:
+        return Condition(
+            "P3",
+            asks,
+            None,
+            f"{evidence.safe_frontier_says} Weakness: {evidence.safe_frontier_weakness}",
+            "A commit that comes later than that ends the recovery incomplete at f; the next one carries the rest.",
+        )
+    return Condition("P3", asks, True, evidence.safe_frontier_says)
+
+
+def _ascending(evidence: PlanEvidence) -> Condition:
+    asks = "Do coordinates strictly ascend?"
+    if evidence.coordinates_ascending:
+        return Condition("P4", asks, True, "Coordinates strictly ascend in committed order: counts are per event.")
+    return Condition(
+        "P4",
+        asks,
+        evidence.coordinates_ascending,
+        "Coordinates repeat or do not ascend: counts are by payload, and a batch could repeat itself.",
+        "Map a coordinate that is unique for each event.",
+        blocks=True,
+    )
+
+
+def _record_readable(evidence: PlanEvidence, capability: Capability) -> Condition:
+    asks = "Was the whole acceptance record read?"
+    holds = evidence.record_is_complete and capability.can_read_record and capability.is_record_complete
+    if holds:
+        return Condition("record", asks, True, "The whole record was read in one snapshot on the primary.")
+    return Condition(
+        "record",
+        asks,
+        False,
+        "The record could not be read whole: an empty verdict proves nothing.",
+        "Give the auditor role SELECT on the record, on the primary.",
+        blocks=True,
+    )
+
+
+def _representable(evidence: PlanEvidence) -> Condition:
+    asks = "Can the sink hold every owed content?"
+    if not evidence.unrepresentable_count:
+        return Condition("content", asks, True, "Every owed content can be held by the sink.")
+    return Condition(
+        "content",
+        asks,
+        False,
+        f"{evidence.unrepresentable_count} owed events carry content the sink cannot hold (NUL or half a surrogate pair). "
+        "They are left out of the batch and stay lost.",
+        "Acknowledge them with a reason, or correct them at the source.",
+    )
+
+
+def _floor(evidence: PlanEvidence) -> Condition:
+    asks = "Was everything that retention dropped accepted first?"
+    if evidence.lost_below_floor_count:
+        return Condition(
+            "floor",
+            asks,
+            False,
+            f"{evidence.lost_below_floor_count} events the source no longer holds were never accepted. "
+            "Their content cannot be read: nothing is fabricated.",
+            "Restore them from a journal, or acknowledge them with a reason.",
+        )
+    if evidence.unknown_below_floor_count:
+        return Condition(
+            "floor",
+            asks,
+            None,
+            f"{evidence.unknown_below_floor_count} accepted entries lie below the floor; without a journal their justification is unknown.",
+            "Give the pipeline a journal, or rely on an earlier audit that certified them.",
+        )
+    return Condition("floor", asks, True, "Nothing below the floor is owed on the evidence that is kept.")
+
+
+def _horizon(capability: Capability) -> Condition:
+    asks = "Does the sink remember identities as far back as the batch?"
+    if capability.has_identity_key and capability.horizon_seconds is None:
+        return Condition("horizon", asks, True, "The sink keeps an identity key for every accepted coordinate, for good.")
+    if capability.has_identity_key:
+        return Condition("horizon", asks, None, f"The sink remembers identities for {capability.horizon_seconds} s.")
+    return Condition("horizon", asks, None, "The sink has no identity key; only the fence and the claim protect the batch.")

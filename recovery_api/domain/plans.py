@@ -1,0 +1,146 @@
+"""From evidence, capability and preference to the plan: what would be sent, by evidence class, and what it binds.
+
+A plan is inert. Approval binds to `plan_digest`; what goes on above the frontier is not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import Condition, conditions_refusal
+
+
+class EvidenceClass(StrEnum):
+    """Why an event is, or is not, in the batch."""
+
+    PROVABLY_MISSING = "provably missing"
+    """Absent from the whole record: sent."""
+    ABSORBED_IF_DUPLICATE = "absorbed if duplicate"
+    """Nothing can be read, the sink absorbs a repeat inside its horizon: sent."""
+    AMBIGUOUS = "ambiguous"
+    """Blind sink: the recorded preference decides."""
+    PAST_THE_HORIZON = "past the horizon"
+    """The sink may have forgotten it: not sent blindly."""
+    UNKNOWABLE = "unknowable"
+    """Below the floor with its content gone: never fabricated."""
+    ACKNOWLEDGED = "acknowledged"
+    """Taken out of the obligation by a person: not sent."""
+    ALTERED_AT_THE_SINK = "altered at the sink"
+    """The sink holds its coordinate with other content: no fire can deliver it."""
+    NOT_REPRESENTABLE = "not representable at the sink"
+    """The sink cannot hold its content: left out, stays lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """Exact counts of the owed events, and of what stays out of the batch, by evidence class."""
+
+    provably_missing: int = 0
+    unknowable: int = 0
+    acknowledged: int = 0
+    altered_at_the_sink: int = 0
+    not_representable: int = 0
+
+    def by_class(self) -> dict[str, int]:
+        return {
+            EvidenceClass.PROVABLY_MISSING: self.provably_missing,
+            EvidenceClass.UNKNOWABLE: self.unknowable,
+            EvidenceClass.ACKNOWLEDGED: self.acknowledged,
+            EvidenceClass.ALTERED_AT_THE_SINK: self.altered_at_the_sink,
+            EvidenceClass.NOT_REPRESENTABLE: self.not_representable,
+        }
+
+
+class PlanVerdict(StrEnum):
+    """What a computed plan comes to."""
+
+    READY = "ready"
+    """There is something to send, and nothing forbids it."""
+    NOTHING_OWED = "nothing owed"
+    """Nothing to send at this frontier: a success with its evidence."""
+    REFUSED = "refused"
+    """A condition forbids it; the refusal names which, and what would lift it."""
+
+
+def plan_conclude(batch: BatchCounts, conditions: Sequence[Condition]) -> tuple[PlanVerdict, Condition | None]:
+    """What the plan comes to, and the condition that refuses it."""
+    if refusal := conditions_refusal(list(conditions)):
+        return PlanVerdict.REFUSED, refusal
+    return (PlanVerdict.READY if batch.provably_missing else PlanVerdict.NOTHING_OWED), None
+
+
+def plan_digest(
+    *,
+    pipeline: str,
+    frontier: Mapping[str, str],
+    floor: Mapping[str, str | None],
+    scope_digest: str,
+    capability: Capability,
+    history: Mapping[str, Any],
+    batch_digest: str,
+    batch_count: int,
+    acknowledged: Iterable[str],
+) -> str:
+    """A digest of everything an approval rests on, and of nothing above the frontier.
+
+    `history` is the fingerprint of the history to the frontier (count and sums, by lane).
+    """
+    bound = {
+        "pipeline": pipeline,
+        "frontier": dict(frontier),
+        "floor": dict(floor),
+        "scope": scope_digest,
+        "capability": {key: value for key, value in asdict(capability).items() if key != "grounds"},
+        "history": dict(history),
+        "batch": [batch_count, batch_digest],
+        "acknowledged": sorted(acknowledged),
+    }
+    return hashlib.sha256(json.dumps(bound, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def scope_digest(keys: Sequence[str] | None) -> str:
+    """A digest of the keys a pipeline owes; `all` where it owes every key."""
+    if keys is None:
+        return "all"
+    return hashlib.sha256(json.dumps(sorted(set(keys))).encode()).hexdigest()
+
+
+def plan_promise(capability: Capability) -> str:
+    """What may be said of a recovery on this sink, before it runs (THEORY section 5)."""
+    match capability.archetype:
+        case Archetype.FENCED:
+            return "exactly once at f, once verified"
+        case Archetype.QUERYABLE:
+            return "exactly once at f, given two attestations: the in-flight window is drained, and this is the only recoverer"
+        case Archetype.DEDUPLICATING:
+            return "each owed event once inside the horizon, by payload"
+        case Archetype.BLIND:
+            return "at least once, or at most once, by the recorded choice; never exactly once"
+
+
+def batches_split(counts: Sequence[tuple[Any, int]], limit: int) -> list[Any]:
+    """Frontiers f1 < f2 < … such that no batch exceeds `limit`, from (frontier, count up to it since the last) steps.
+
+    `counts` are consecutive pieces in committed order, each no larger than `limit`; the last frontier always ends a batch.
+
+    >>> batches_split([(10, 3), (20, 2), (30, 4)], 5)
+    [20, 30]
+    """
+    frontiers: list[Any] = []
+    held = 0
+    last = None
+    for frontier, count in counts:
+        if held and held + count > limit:
+            frontiers.append(last)
+            held = 0
+        held += count
+        last = frontier
+    if last is not None:
+        frontiers.append(last)
+    return frontiers

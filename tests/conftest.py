@@ -1,0 +1,104 @@
+"""Servers come from the environment (`make test` starts them); a test that needs one says so by its fixture."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import hypothesis
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+hypothesis.settings.register_profile("fencepost", deadline=None)  # a busy machine is not a failure
+hypothesis.settings.load_profile("fencepost")
+
+NEEDS = {
+    "DATABASE_URL": {"postgres_admin_dsn", "database_factory", "db", "transactional_db", "live_server"},
+    "REDIS_URL": {"redis_url"},
+    "SPARK_REMOTE": {"spark", "spark_remote"},
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One clear line instead of many errors where a server is missing."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        for variable, names in NEEDS.items():
+            is_needed = fixtures & names or (variable == "SPARK_REMOTE" and item.get_closest_marker("spark"))
+            if is_needed and not os.environ.get(variable):
+                raise pytest.UsageError(
+                    f"{item.nodeid} needs {variable}. Run `make test ARGS=…`, or "
+                    f"`python -m workers.embedded --temporary -- python -m pytest …`, which start what is missing."
+                )
+
+
+@pytest.fixture(scope="session")
+def postgres_admin_dsn() -> str:
+    """A superuser's address of the run's PostgreSQL."""
+    return os.environ["DATABASE_URL"]
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    return os.environ["REDIS_URL"]
+
+
+@pytest.fixture(scope="session")
+def spark_remote() -> str:
+    return os.environ["SPARK_REMOTE"]
+
+
+@pytest.fixture(scope="session")
+def database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str], str]]:
+    """`database_factory(name_hint) -> dsn` of a fresh database; it and roles named after it go when the session ends."""
+    names: list[str] = []
+
+    def make(name_hint: str) -> str:
+        name = f"t_{name_hint}_{secrets.token_hex(4)}".lower()
+        with psycopg.connect(postgres_admin_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        names.append(name)
+        return make_conninfo(postgres_admin_dsn, dbname=name)
+
+    yield make
+    for name in names:
+        _database_drop(postgres_admin_dsn, name)
+
+
+def _database_drop(admin_dsn: str, name: str) -> None:
+    with psycopg.connect(admin_dsn, autocommit=True) as connection:
+        prepared = connection.execute("SELECT gid FROM pg_prepared_xacts WHERE database = %s", [name]).fetchall()
+        if prepared:
+            with psycopg.connect(make_conninfo(admin_dsn, dbname=name), autocommit=True) as inside:
+                for (gid,) in prepared:
+                    inside.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+        connection.execute(
+            "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots "
+            "WHERE database = %s AND active_pid IS NOT NULL",
+            [name],
+        )
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
+        )
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", [name]):
+            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """This process's session at the run's Spark Connect server."""
+    from workers.spark.session import session_drop, session_get
+
+    yield session_get()
+    session_drop()
+
+
+def database_url(dsn: str) -> str:
+    """A psycopg dsn as the URL that DATABASE_URL takes."""
+    part = conninfo_to_dict(dsn)
+    return f"postgresql://{part['user']}:{part['password']}@{part['host']}:{part['port']}/{part['dbname']}"

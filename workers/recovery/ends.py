@@ -1,0 +1,95 @@
+"""From a registered pipeline to its two ends, its reading, and the engine that reads them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from django.conf import settings
+from django.utils import timezone
+
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import Refused
+from recovery_api.domain.restores import SinkMemory
+from recovery_api.models import Intent, Pipeline
+from recovery_api.selectors.omissions import acknowledged_by_lane
+from recovery_api.services.ends import sink_remember as remember
+from recovery_api.services.intents import intent_spark
+from workers.connectors.base import FencedSink, Width
+from workers.connectors.registry import connector_make
+from workers.spark import session as engine
+from workers.spark.jobs.audit import AuditRequest
+from workers.spark.ranges import EndSpec
+
+
+def source_connector(pipeline: Pipeline) -> Any:
+    return connector_make(pipeline.source.kind, pipeline.source.options)
+
+
+def sink_connector(pipeline: Pipeline) -> Any:
+    return connector_make(pipeline.sink.kind, pipeline.sink.options)
+
+
+def evidence_directory(*names: str) -> str:
+    """A fresh directory for one reading's evidence; what an earlier attempt left there is removed."""
+    path = Path(settings.FENCEPOST_EVIDENCE_DIR).joinpath(*names)
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return str(path)
+
+
+def request_make(
+    pipeline: Pipeline,
+    evidence: str,
+    *,
+    frontier: Mapping[str, Coordinate] | None = None,
+    generation: int | None = None,
+    approved: str | None = None,
+    excluded: pa.Table | None = None,
+) -> AuditRequest:
+    """What is to be read of `pipeline`, at its safe frontier unless another is asked."""
+    return AuditRequest(
+        source=EndSpec(pipeline.source.kind, pipeline.source.options),
+        sink=EndSpec(pipeline.sink.kind, pipeline.sink.options),
+        evidence=evidence,
+        frontier=dict(frontier or {}),
+        scope=None if pipeline.scope is None else tuple(pipeline.scope),
+        acknowledged=acknowledged_by_lane(pipeline),
+        width=Width.PAYLOAD,
+        generation=generation,
+        approved=approved,
+        excluded=excluded,
+    )
+
+
+@contextmanager
+def session_open(intent: Intent) -> Iterator[Any]:
+    """This process's Spark session, with the intent's tag on what this thread runs.
+
+    Where it runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
+    predecessor left running is interrupted first.
+    """
+    if intent.spark_session_id:
+        engine.job_interrupt(intent.spark_session_id, intent.spark_tag)
+    session = engine.session_get()
+    tag = engine.tag_make(f"intent {intent.id}")
+    intent_spark(intent, engine.session_of(session), tag, timezone.now())
+    with engine.engine_errors_mapped(), engine.job_tagged(session, tag):
+        yield session
+
+
+def sink_remember(pipeline: Pipeline, sink: FencedSink) -> None:
+    """Compare what the sink says now with what it said before, and remember the greater.
+
+    Raises: Refused where the sink lies behind that memory: it was restored, and nothing fires (THEORY 4, step 9).
+    """
+    state = sink.state()
+    finding = remember(
+        pipeline.sink, SinkMemory(state.identity, state.counter, state.fence, state.last_entry), now=timezone.now()
+    )
+    if finding.is_restored:
+        raise Refused(f"Firing at {pipeline.sink.name}", finding.says, f"manage.py sinks settle {pipeline.sink.name}")

@@ -1,0 +1,237 @@
+"""Reading both ends in the right order, and what that shows at a frontier.
+
+The order is THEORY section 2's: the frontier is pinned first, the record's snapshot opened second, the source's last.
+So what is lost was committed before the record was read, and what is premature has no commit even afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from recovery_api.domain.coordinates import INT64_MIN, Coordinate, Spelling, coordinate_format
+from recovery_api.domain.errors import FrontierRefused
+from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.evidence.canonical import batch_digest_add
+from workers.evidence.kernel import LaneQuestion, counts_fold
+from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
+
+BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
+Progress = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """What is to be judged. `frontier` empty: each lane at its safe frontier. `generation`: read under that claim.
+
+    `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
+    directory of an approved plan that the batch is compared with.
+    """
+
+    source: EndSpec
+    sink: EndSpec
+    evidence: str
+    frontier: Mapping[str, Coordinate] = field(default_factory=dict)
+    scope: tuple[str, ...] | None = None
+    acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    width: Width = Width.PAYLOAD
+    parts: int = 8
+    generation: int | None = None
+    approved: str | None = None
+    excluded: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEvidence:
+    """One lane as judged: where, on which ground, and the kernel's folded counts."""
+
+    lane: str
+    frontier: Coordinate
+    reading: LaneReading
+    counts: Mapping[str, Any]
+    fingerprint: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one pair of readings showed. `pieces` are (lane, last coordinate of the piece, owed in it), in order."""
+
+    source_reading: Reading
+    sink_reading: Reading
+    lanes: Mapping[str, LaneEvidence]
+    batch_count: int
+    batch_digest: str
+    findings_count: int
+    directory: str
+    spelling: Spelling
+    approval: Mapping[str, int] | None
+    spec: MeetSpec
+    pieces: tuple[tuple[int, str, int], ...]
+
+    def spell(self, coordinate: Coordinate) -> str:
+        if coordinate == BEFORE_EVERYTHING:
+            return "before every commit"
+        return coordinate_format(coordinate, self.spelling)
+
+
+@contextmanager
+def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> Iterator[Evidence]:
+    """Both ends judged by one Spark job; their snapshots stay open, for reading content, until the manager closes.
+
+    Raises: FrontierRefused; whatever a connector or a task raised.
+    """
+    source, sink = request.source.connector(), request.sink.connector()
+    progress(step="pinning the frontier")
+    pinned = source.pin()
+    frontier = {
+        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling)
+        for lane, reading in pinned.lanes.items()
+    }
+    _refuse_unknown_lanes(request, pinned)
+    with ExitStack() as held:
+        sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
+        source_reading = held.enter_context(source.hold_snapshot())
+        questions = {
+            lane: _question(request, lane, frontier, source_reading) for lane in _all_lanes(source_reading, sink_reading)
+        }
+        ranges = tuple(
+            range_
+            for lane in questions
+            for range_ in (
+                source.split(source_reading, lane, request.parts)
+                if lane in source_reading.lanes
+                else [CoordinateRange(lane, None, None)]
+            )
+        )
+        spec = MeetSpec(
+            request.source,
+            request.sink,
+            source_reading,
+            sink_reading,
+            ranges,
+            questions,
+            request.width,
+            request.evidence,
+            request.approved,
+            request.excluded,
+        )
+        progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
+        summaries = ranges_judge(session, spec)
+        progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
+        yield _evidence(spec, frontier, summaries, source.spelling)
+
+
+def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:
+    """The frontier to judge a lane at: what was asked, if it may be; else as far as is safe and committed.
+
+    Raises: FrontierRefused naming the safe frontier or the floor.
+    """
+    safe = reading.safe.coordinate
+    if asked is None:
+        if safe is None or reading.head is None:
+            return BEFORE_EVERYTHING
+        return min(safe, reading.head)
+    if safe is None or asked > safe:
+        raise FrontierRefused(
+            coordinate_format(asked, spelling),
+            coordinate_format(safe, spelling) if safe else "not there yet",
+            "safe frontier",
+            " ".join([reading.safe.says, *(f"Waits for {name}." for name in reading.safe.waits_for)]),
+        )
+    if reading.floor is not None and asked < reading.floor:
+        raise FrontierRefused(
+            coordinate_format(asked, spelling),
+            coordinate_format(reading.floor, spelling),
+            "floor",
+            "retention dropped what lies below it, and no journal is registered",
+        )
+    return asked
+
+
+def _refuse_unknown_lanes(request: AuditRequest, pinned: Reading) -> None:
+    for lane in request.frontier:
+        if lane not in pinned.lanes:
+            raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
+
+
+def _all_lanes(source: Reading, sink: Reading) -> list[str]:
+    return [*source.lanes, *(lane for lane in sink.lanes if lane not in source.lanes)]
+
+
+def _question(
+    request: AuditRequest, lane: str, frontier: Mapping[str, Coordinate], source_reading: Reading
+) -> LaneQuestion:
+    reading = source_reading.lanes.get(lane)
+    f = frontier.get(lane, BEFORE_EVERYTHING)
+    if reading is not None and f != BEFORE_EVERYTHING and (reading.safe.coordinate is None or reading.safe.coordinate < f):
+        raise FrontierRefused(str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered")
+    acknowledged = request.acknowledged.get(lane, ())
+    return LaneQuestion(
+        lane=lane,
+        frontier=f,
+        journal_head=reading.head if reading else None,
+        floor=reading.floor if reading else None,
+        scope=None if request.scope is None else pa.array(request.scope, pa.string()),
+        acknowledged=pa.table(
+            {
+                "position": pa.array([c.position for c in acknowledged], pa.int64()),
+                "ordinal": pa.array([c.ordinal for c in acknowledged], pa.int64()),
+            }
+        )
+        if acknowledged
+        else None,
+        has_journal=False,
+    )
+
+
+def _evidence(
+    spec: MeetSpec, frontier: Mapping[str, Coordinate], summaries: list[dict[str, Any]], spelling: Spelling
+) -> Evidence:
+    lanes = {}
+    for lane in spec.questions:
+        mine = [summary for summary in summaries if summary["lane"] == lane]
+        lanes[lane] = LaneEvidence(
+            lane,
+            frontier.get(lane, BEFORE_EVERYTHING),
+            spec.source_reading.lanes.get(lane) or _no_lane(lane),
+            counts_fold(spec.questions[lane], [summary["counts"] for summary in mine]),
+            _fingerprint_sum([summary["history"] for summary in mine]),
+        )
+    approvals = [summary["approval"] for summary in summaries if "approval" in summary]
+    return Evidence(
+        source_reading=spec.source_reading,
+        sink_reading=spec.sink_reading,
+        lanes=lanes,
+        batch_count=sum(summary["batch_count"] for summary in summaries),
+        batch_digest=batch_digest_add(*(summary["batch_digest"] for summary in summaries)),
+        findings_count=sum(summary["findings"] for summary in summaries),
+        directory=spec.evidence,
+        spelling=spelling,
+        approval=_sum_by_name(approvals) if approvals else None,
+        spec=spec,
+        pieces=tuple(
+            (index, summary["lane"], summary["batch_count"])
+            for index, summary in enumerate(summaries)
+            if summary["batch_count"]
+        ),
+    )
+
+
+def _no_lane(lane: str) -> LaneReading:
+    return LaneReading(lane, None, None, None, SafeFrontier(None, "no such lane", "The source has no such lane."))
+
+
+def _fingerprint_sum(parts: list[dict[str, int]]) -> dict[str, int]:
+    return {name: value % 2**64 for name, value in _sum_by_name(parts).items()}
+
+
+def _sum_by_name(rows: list[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for row in rows:
+        for name, value in row.items():
+            total[name] = total.get(name, 0) + value
+    return total

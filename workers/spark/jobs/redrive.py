@@ -1,0 +1,156 @@
+"""Moving an owed batch: what its content is, and staging it at the sink in parallel.
+
+The batch lies in the evidence directory of a reading, one Parquet part a range. A task takes a slice of one part, reads
+the content of those coordinates in the reading's own source snapshot, and hands it on as Arrow. Repeating a task
+leaves the same rows: staging is keyed by generation, arm and coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from recovery_api.domain.coordinates import Coordinate
+from workers.evidence import schemas
+from workers.spark.jobs.audit import Evidence
+from workers.spark.ranges import MeetSpec, batch_rows, part_write, summary_row, tasks_run
+
+SLICE_ROWS = 12_500
+"""Rows a task: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
+SAMPLE_ROWS = 5
+SAMPLE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`length` rows of one part's batch from `offset`."""
+
+    part: int
+    lane: str
+    offset: int
+    length: int
+
+
+def parts_split(evidence: Evidence, limit: int) -> list[dict[str, Coordinate]]:
+    """Frontiers f1 < f2 < … that cut the batch into parts of at most `limit` entries; the last is the evidence's own.
+
+    Lanes follow one another: each frontier names, for every lane, how far the parts so far have come.
+    """
+    final = {lane: found.frontier for lane, found in evidence.lanes.items() if lane in evidence.source_reading.lanes}
+    lowest = {lane: found.reading.lowest or found.frontier for lane, found in evidence.lanes.items()}
+    reached = {lane: min(lowest[lane], final[lane]) for lane in final}
+    parts: list[dict[str, Coordinate]] = []
+    held = 0
+    for index, lane, count in evidence.pieces:
+        rows: pa.Table | None = None
+        offset = 0
+        while held + (count - offset) > limit:
+            rows = batch_of_part(evidence.spec, index) if rows is None else rows
+            offset += limit - held
+            last = rows.slice(offset - 1, 1).to_pylist()[0] if offset else None
+            if last is not None:
+                reached[lane] = Coordinate(last["position"], last["ordinal"])
+            parts.append(dict(reached))
+            held = 0
+        held += count - offset
+        reached[lane] = _end_of_piece(evidence, index, final[lane])
+    return [*parts, final]
+
+
+def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
+    """The re-drivable rows of one evidence part, in coordinate order."""
+    return batch_rows(pq.read_table(Path(spec.evidence) / f"part-{part:05d}.parquet"), spec.excluded)
+
+
+def batch_stage(session: Any, evidence: Evidence, generation: int, arm: int) -> int:
+    """Stage the batch at the sink. Returns how many rows its tasks handed over. Raises a task's own error."""
+    work = _slices(evidence)
+    spec = evidence.spec
+    rows = tasks_run(session, len(work), _over_slices(spec, work, lambda piece: _stage(spec, piece, generation, arm)))
+    return sum(row["staged"] for row in rows)
+
+
+def batch_inspect(session: Any, evidence: Evidence) -> dict[str, Any]:
+    """What the batch's content is: `bytes`, a `sample` of rows cut short, and how many events the sink cannot represent.
+
+    The coordinates of those are written beside the evidence (`unrepresentable_read`).
+    """
+    work = _slices(evidence)
+    spec = evidence.spec
+    rows = tasks_run(session, len(work), _over_slices(spec, work, lambda piece: _inspect(spec, piece)))
+    return {
+        "bytes": sum(row["bytes"] for row in rows),
+        "unrepresentable": sum(row["unrepresentable"] for row in rows),
+        "sample": [line for row in rows for line in row["sample"]][:20],
+    }
+
+
+def unrepresentable_read(directory: str) -> pa.Table | None:
+    """The coordinates a plan found unrepresentable at the sink, or None. They are few: each needs a person."""
+    parts = sorted((Path(directory) / "unrepresentable").glob("part-*.parquet"))
+    return pa.concat_tables([pq.read_table(part) for part in parts]) if parts else None
+
+
+def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coordinate:
+    rows = batch_of_part(evidence.spec, index)
+    last = rows.slice(rows.num_rows - 1, 1).to_pylist()[0]
+    return min(Coordinate(last["position"], last["ordinal"]), frontier)
+
+
+def _slices(evidence: Evidence) -> list[Slice]:
+    return [
+        Slice(part, lane, start, min(SLICE_ROWS, count - start))
+        for part, lane, count in evidence.pieces
+        for start in range(0, count, SLICE_ROWS)
+    ]
+
+
+def _over_slices(
+    spec: MeetSpec, work: list[Slice], body: Callable[[Slice], dict[str, Any]]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                piece = work[index]
+                yield summary_row(index, piece.lane, lambda piece=piece: body(piece))
+
+    return run
+
+
+def _coordinates(spec: MeetSpec, piece: Slice) -> pa.Table:
+    rows = batch_of_part(spec, piece.part)
+    return rows.slice(piece.offset, piece.length).select(["lane", "position", "ordinal"])
+
+
+def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str, Any]:
+    content = spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece))
+    return {"staged": spec.sink.connector().stage(generation, arm, content)}
+
+
+def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
+    sink = spec.sink.connector()
+    total = 0
+    sample: list[dict[str, Any]] = []
+    refused = []
+    for batch in spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece)):
+        total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
+        refused.append(batch.select(["lane", "position", "ordinal"]).filter(sink.unrepresentable(batch)))
+        if len(sample) < SAMPLE_ROWS:
+            short = batch.slice(0, SAMPLE_ROWS - len(sample))
+            cut = pc.utf8_slice_codeunits(short.column("content"), 0, SAMPLE_CHARACTERS)
+            sample += [
+                {**row, "content": content, "position": str(row["position"]), "ordinal": str(row["ordinal"])}
+                for row, content in zip(short.drop_columns(["content"]).to_pylist(), cut.to_pylist(), strict=True)
+            ]
+    table = pa.Table.from_batches(refused, schema=schemas.COORDINATE) if refused else schemas.COORDINATE.empty_table()
+    if table.num_rows:
+        directory = Path(spec.evidence) / "unrepresentable"
+        directory.mkdir(exist_ok=True)
+        part_write(str(directory), f"part-{piece.part:05d}-{piece.offset:09d}", table)
+    return {"bytes": total, "unrepresentable": table.num_rows, "sample": sample}

@@ -1,0 +1,232 @@
+"""The co-partitioned way to meet: each Spark task takes one range of coordinates, reads both ends for it and judges.
+
+No shuffle. What a task finds it writes as one Parquet part under the evidence directory, by rename, so that a retried
+or speculative attempt leaves the same file; what comes back to the driver is one small row a range.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import FencepostError
+from workers.connectors.base import CoordinateRange, Reading, Width
+from workers.connectors.registry import connector_make
+from workers.evidence import schemas
+from workers.evidence.canonical import batch_digest, entry_digests
+from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.spark.session import engine_errors_mapped, error_rows_raise
+
+SUMMARY = pa.schema([("range", pa.int64()), ("lane", pa.string()), ("summary", pa.string()), ("error", pa.string())])
+SUMMARY_DDL = "range bigint, lane string, summary string, error string"
+
+
+@dataclass(frozen=True, slots=True)
+class EndSpec:
+    """One end as an executor can make it: no credential, only references."""
+
+    kind: str
+    options: dict[str, Any]
+
+    def connector(self) -> Any:
+        return connector_make(self.kind, self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class MeetSpec:
+    """Everything one co-partitioned job needs, shipped to its tasks.
+
+    `approved` names the evidence directory of an approved plan: each task then also says how its range's batch differs
+    from what was approved there.
+    """
+
+    source: EndSpec
+    sink: EndSpec
+    source_reading: Reading
+    sink_reading: Reading
+    ranges: tuple[CoordinateRange, ...]
+    questions: dict[str, LaneQuestion]
+    width: Width
+    evidence: str
+    approved: str | None = None
+    excluded: pa.Table | None = None
+    """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
+
+
+def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
+    """One summary a range, in the order of `spec.ranges`.
+
+    Raises: the first error that a task met, as itself.
+    """
+    Path(spec.evidence).mkdir(parents=True, exist_ok=True)
+    return tasks_run(session, len(spec.ranges), _over_ranges(spec))
+
+
+def tasks_run(
+    session: Any, count: int, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[dict[str, Any]]:
+    """Run `task` over `count` single-row partitions and return their summaries by index. Raises a task's own error."""
+    if count == 0:
+        return []
+    frame = session.range(0, count, 1, count).mapInArrow(task, SUMMARY_DDL).select("range", "lane", "summary", "error")
+    with engine_errors_mapped():
+        rows = frame.toArrow().to_pylist()
+    error_rows_raise(json.loads(row["error"]) for row in rows if row["error"])
+    return [json.loads(row["summary"]) for row in sorted(rows, key=lambda row: row["range"])]
+
+
+def summary_row(index: int, lane: str, body: Callable[[], dict[str, Any]]) -> pa.RecordBatch:
+    """`body`'s summary as one row, or the error it raised as data: only text survives the way back."""
+    summary: str | None = None
+    error: str | None = None
+    try:
+        summary = json.dumps(body())
+    except FencepostError as failure:
+        error = json.dumps(failure.as_row(), default=str)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([index]), pa.array([lane]), pa.array([summary], pa.string()), pa.array([error], pa.string())],
+        schema=SUMMARY,
+    )
+
+
+def part_write(directory: str, name: str, table: pa.Table) -> None:
+    """One Parquet part, whole or not there: attempts write their own file and rename it."""
+    final = Path(directory) / f"{name}.parquet"
+    attempt = Path(directory) / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+    pq.write_table(table, attempt, compression="zstd")
+    attempt.replace(final)
+
+
+def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                lane = spec.ranges[index].lane
+                yield summary_row(index, lane, lambda index=index: _judge_range(spec, index))
+
+    return judge
+
+
+def _judge_range(spec: MeetSpec, index: int) -> dict[str, Any]:
+    range_ = spec.ranges[index]
+    question = spec.questions[range_.lane]
+    with_key = question.scope is not None
+    history = _table(
+        spec.source.connector().read_history(spec.source_reading, range_, spec.width, with_key=with_key)
+        if range_.lane in spec.source_reading.lanes
+        else iter(())
+    )
+    accepted = _table(spec.sink.connector().read_accepted(spec.sink_reading, range_, spec.width))
+    verdict = judge_block(question, history, accepted)
+    batch = batch_rows(verdict.findings, spec.excluded)
+    part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
+    summary: dict[str, Any] = {
+        "lane": range_.lane,
+        "counts": verdict.counts,
+        "findings": verdict.findings.num_rows,
+        "batch_count": batch.num_rows,
+        "batch_digest": rows_digest(batch),
+        "history": history_fingerprint(history, question.frontier),
+    }
+    if spec.approved is not None:
+        summary["approval"] = _against_approved(spec, range_, question, batch, accepted)
+    return summary
+
+
+def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table:
+    """What a re-drive sends of `findings`: lost, still held by the source, not acknowledged, deliverable by identity.
+
+    Returns columns lane, position, ordinal, payload_digest, in coordinate order.
+    """
+    import pyarrow.compute as pc
+
+    wanted = pc.and_(
+        pc.and_(pc.equal(findings["finding"], "lost"), findings["is_retained"]),
+        pc.and_(pc.invert(findings["is_acknowledged"]), pc.invert(findings["is_keyed_hidden"])),
+    )
+    rows = findings.filter(wanted).select(["lane", "position", "ordinal", "history_digest"])
+    rows = rows.rename_columns(["lane", "position", "ordinal", "payload_digest"])
+    if excluded is not None and excluded.num_rows:
+        rows = rows.join(excluded, ["lane", "position", "ordinal"], join_type="left anti")
+    return rows.sort_by([("position", "ascending"), ("ordinal", "ascending")])
+
+
+def rows_digest(batch: pa.Table) -> str:
+    """The batch digest of rows of lane, position, ordinal, payload_digest."""
+    columns = [batch[name].to_pylist() for name in ("lane", "position", "ordinal", "payload_digest")]
+    return batch_digest(entry_digests(*columns))
+
+
+def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:
+    """An order-free fingerprint of the history at or below `frontier`: a count and sums that bind content to position."""
+    import numpy as np
+
+    position = history["position"].to_numpy()
+    ordinal = history["ordinal"].to_numpy()
+    below = (position < frontier.position) | ((position == frontier.position) & (ordinal <= frontier.ordinal))
+    weight = position[below].astype(np.uint64) * np.uint64(2) + np.uint64(1)
+    total = {"count": int(below.sum()), "positions": int(weight.sum(dtype=np.uint64))}
+    if "payload_digest" in history.column_names and history.num_rows:
+        digests = history["payload_digest"].combine_chunks()
+        limbs = np.frombuffer(digests.buffers()[1], dtype=">u8")[digests.offset * 4 :][: len(digests) * 4]
+        limbs = limbs.reshape(-1, 4)[below].astype(np.uint64)
+        total["contents"] = int((limbs * weight[:, None]).sum(dtype=np.uint64))
+    return total
+
+
+def _against_approved(
+    spec: MeetSpec, range_: CoordinateRange, question: LaneQuestion, armed: pa.Table, accepted: pa.Table
+) -> dict[str, int]:
+    """How the range's batch differs from the approved one: only fewer is allowed, each of those found accepted or
+    acknowledged since."""
+    parts = sorted(str(part) for part in Path(str(spec.approved)).glob("part-*.parquet"))
+    approved = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
+    promised = batch_rows(approved.to_table(filter=range_filter(range_, question.frontier)), spec.excluded)
+    keys = ["position", "ordinal", "payload_digest"]
+    newly = armed.select(keys).join(promised.select(keys), keys, join_type="left anti")
+    gone = promised.select(keys).join(armed.select(keys), keys, join_type="left anti")
+    unaccepted = gone.join(accepted.select(keys), keys, join_type="left anti")
+    unexplained = unaccepted
+    if question.acknowledged is not None:
+        unexplained = unaccepted.join(question.acknowledged, ["position", "ordinal"], join_type="left anti")
+    return {
+        "approved": promised.num_rows,
+        "not_approved": newly.num_rows,
+        "landed_meanwhile": gone.num_rows - unaccepted.num_rows,
+        "acknowledged_since": unaccepted.num_rows - unexplained.num_rows,
+        "unexplained": unexplained.num_rows,
+    }
+
+
+def range_filter(range_: CoordinateRange, frontier: Coordinate | None = None) -> Any:
+    """`range_`, and at or below `frontier`, as a filter on evidence parts."""
+    held = ds.field("lane") == range_.lane
+    if range_.low is not None:
+        held &= (ds.field("position") > range_.low.position) | (
+            (ds.field("position") == range_.low.position) & (ds.field("ordinal") >= range_.low.ordinal)
+        )
+    if range_.high is not None:
+        held &= (ds.field("position") < range_.high.position) | (
+            (ds.field("position") == range_.high.position) & (ds.field("ordinal") < range_.high.ordinal)
+        )
+    if frontier is not None:
+        held &= (ds.field("position") < frontier.position) | (
+            (ds.field("position") == frontier.position) & (ds.field("ordinal") <= frontier.ordinal)
+        )
+    return held
+
+
+def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table:
+    held = list(batches)
+    if held:
+        return pa.Table.from_batches(held)
+    return schemas.HISTORY.empty_table()
