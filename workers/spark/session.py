@@ -1,0 +1,197 @@
+"""The session at the Spark Connect server: one a worker process, made when first asked for.
+
+Its one law: a session belongs to the process that made it. One inherited through fork hangs; so it is kept under the
+process id, never made at import, and a forked child makes its own.
+
+A dead client's job runs on at the server. So the address of the job (session id and tag) is made first, written down by
+the caller, and only then used: whoever takes over calls `job_interrupt` with what was written before it reads anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from recovery_api.domain.errors import BadInput, EngineUnavailable, FencepostError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENGINE = "Spark"
+USER = "fencepost"
+_sessions: dict[int, SparkSession] = {}
+
+
+def session_id_make() -> str:
+    """An id that no session has had: once stopped, an id is closed for ever."""
+    return str(uuid.uuid4())
+
+
+def tag_make(purpose: str) -> str:
+    """A tag for one job. Spark forbids commas in tags."""
+    return f"{purpose.replace(',', ' ')}-{uuid.uuid4().hex[:12]}"
+
+
+def session_get(session_id: str | None = None) -> SparkSession:
+    """This process's session. `session_id` attaches to that one (a dead client's is still warm) in place of the kept.
+
+    Raises: EngineUnavailable after about six seconds without an answer; BadInput where SPARK_REMOTE cannot be used.
+    """
+    kept = _sessions.get(os.getpid())
+    if kept is not None and (session_id is None or session_of(kept) == session_id):
+        return kept
+    if kept is not None:
+        session_drop()
+    _sessions.clear()  # what a parent left here is its own
+    session = _connect(session_id or session_id_make())
+    _sessions[os.getpid()] = session
+    return session
+
+
+def session_drop() -> None:
+    """Forgets this process's session and releases it at the server, where it still answers. The next call makes one."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session = _sessions.pop(os.getpid(), None)
+    if session is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a server that is gone is no news here
+        session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
+        session.stop()
+
+
+def session_of(session: SparkSession) -> str:
+    """The id by which another process can attach to this session or interrupt its jobs."""
+    return str(session.client._session_id)
+
+
+@contextlib.contextmanager
+def engine_errors_mapped() -> Iterator[None]:
+    """Turns Spark's connection errors into EngineUnavailable, and drops the session: it would not serve again.
+
+    Everything else passes: a wrong query is a defect, and a task's own error travels as a row (`error_rows_raise`).
+    """
+    import grpc
+    from pyspark.errors import PySparkException
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*RETRIES_EXCEEDED.*")
+            yield
+    except (PySparkException, grpc.RpcError) as error:
+        if not is_unavailable(error):
+            raise
+        session_drop()
+        raise EngineUnavailable(ENGINE, _first_line(error)) from error
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the server is away, was restarted, or closed the session: the same work may succeed with a new one."""
+    import grpc
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, PySparkException):
+        condition = str(error.getCondition() or "")
+        if condition == "RETRIES_EXCEEDED" or condition.startswith("INVALID_HANDLE.SESSION"):
+            return True
+        text = str(error)
+        if any(sign in text for sign in ("RETRIES_EXCEEDED", "INVALID_HANDLE.SESSION", "StatusCode.UNAVAILABLE")):
+            return True
+    if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
+        return error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    return any(is_unavailable(cause) for cause in (error.__cause__, error.__context__) if cause is not None)
+
+
+@contextlib.contextmanager
+def job_tagged(session: SparkSession, tag: str) -> Iterator[None]:
+    """Marks what this thread runs meanwhile. Tags belong to a thread: enter this in the one that runs the query."""
+    session.addTag(tag)
+    try:
+        yield
+    finally:
+        session.removeTag(tag)
+
+
+def job_interrupt(session_id: str, tag: str) -> list[str]:
+    """Ends what a predecessor still runs under `tag` in its session; the ids of what was ended, none where it is over.
+
+    Raises: EngineUnavailable: then nothing is known about the predecessor's job.
+    """
+    from pyspark.errors import PySparkException
+
+    kept = _sessions.get(os.getpid())
+    if kept is not None and session_of(kept) == session_id:
+        with engine_errors_mapped():
+            return list(kept.interruptTag(tag))
+    session = _connect(session_id, is_probed=False)
+    try:
+        return list(session.interruptTag(tag))
+    except PySparkException as error:
+        if "INVALID_HANDLE.SESSION" in str(error):  # closed or gone with its server: its jobs ended with it
+            return []
+        if is_unavailable(error):
+            raise EngineUnavailable(ENGINE, _first_line(error)) from error
+        raise
+    finally:
+        session.release_session_on_close = False  # the session is its owner's; only this connection ends
+        session.stop()
+
+
+def error_row(error: FencepostError) -> dict[str, Any]:
+    """What a task returns instead of raising: exceptions cross Spark Connect as text only."""
+    return error.as_row()
+
+
+def error_rows_raise(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raises the error of the first row, terminal ones first: a retry would only meet them again. None: returns."""
+    errors = [FencepostError.from_row(dict(row)) for row in rows]
+    for error in sorted(errors, key=lambda error: error.is_transient):
+        raise error
+
+
+def remote_address(base: str, session_id: str) -> str:
+    """`base` (sc://host:port/;…) with our user and the session id; the `/` before parameters is required.
+
+    >>> remote_address("sc://spark:15002", "4d8c…")
+    'sc://spark:15002/;user_id=fencepost;session_id=4d8c%E2%80%A6'
+    """
+    address, *given = base.rstrip(";").split(";")
+    kept = [part for part in given if part.partition("=")[0] not in ("user_id", "session_id")]
+    parameters = [*kept, f"user_id={USER}", f"session_id={quote(session_id)}"]
+    return ";".join([address.rstrip("/") + "/", *parameters])
+
+
+def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    base = os.environ.get("SPARK_REMOTE", "")
+    if not base:
+        raise BadInput(
+            "SPARK_REMOTE",
+            "is not set",
+            "Set it to a Spark Connect server (sc://host:15002), or run through `python -m workers.embedded`.",
+        )
+    # The builder asks the server nothing yet where no option is given, so the policy is there before the first call.
+    # The client's own waits ten minutes and more; ours gives up after 0.1 + 0.2 + … + 2 s, about five seconds.
+    try:
+        session = SparkSession.builder.remote(remote_address(base, session_id)).create()
+    except PySparkException as error:
+        raise BadInput("SPARK_REMOTE", _first_line(error), "It reads sc://host:port/;name=value;…") from error
+    policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
+    session.client.set_retry_policies([policy])
+    if is_probed:
+        with engine_errors_mapped():
+            session.version  # noqa: B018  the first call tells whether anyone is there
+    return session
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
