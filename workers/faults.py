@@ -48,6 +48,8 @@ class Point(StrEnum):
     """Fired and recorded, not audited: no outcome may be claimed yet."""
     BEFORE_HAND_OVER = "before_hand_over"
     """Verified; the relay has not been handed its start."""
+    RELAY_ACCEPTED = "relay_accepted"
+    """The reference relay's batch is accepted by the sink, its cursor not yet moved: the window every relay has."""
 
 
 def crash_point(point: Point | str) -> None:

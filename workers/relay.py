@@ -3,7 +3,7 @@
 Its law: the sink's word decides, the cursor only remembers. It delivers in the generation the sink gave it, waits
 where the sink says `wait`, stops and asks again where the sink says `fenced`, and starts where the sink says the last
 recovery left off. The crash window every relay has, between the sink's acceptance and the checkpoint, is here as the
-crash point `relay.accepted`; what it does after that is re-sent, and absorbed by the sink's identity key.
+crash point `relay_accepted`; what it does after that is re-sent, and absorbed by the sink's identity key.
 
 `reading` is how far it reads. `safe`: to the safe frontier, so that nothing can commit behind the cursor. `naive`:
 everything above the cursor, as most relays do, so that an id drawn early and committed late is skipped for good.
@@ -26,7 +26,7 @@ import psycopg
 from psycopg import sql
 
 from workers.connectors.credentials import credential_resolve
-from workers.faults import crash_point
+from workers.faults import Point, crash_point
 from workers.wire import HeldSend, deliver_words, wire_hold
 
 LANE = "0"
@@ -126,7 +126,7 @@ class Relay:
             self.generation = None
             return str(answer)
         self.generation = generation
-        handed_over = (start or {}).get(LANE)
+        handed_over = start.get(LANE)
         query = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(self._cursor_table)
         known = self.source.execute(query, (self.settings.name,)).fetchone()
         started_from = known[2] if known else None
@@ -134,7 +134,7 @@ class Relay:
             self.cursor, started_from = Position(int(handed_over["position"]), int(handed_over["ordinal"])), handed_over
         elif known:
             self.cursor = Position(known[0], known[1])
-        self._checkpoint(started_from)
+        self.checkpoint(started_from)
         return "started"
 
     def step(self) -> Step:
@@ -147,16 +147,15 @@ class Relay:
         assert self.generation is not None
         held = self._hold_one(events)
         words = deliver_words(self.sink, self.settings.kit_schema, self.generation, events)
-        crash_point("relay.accepted")
+        crash_point(Point.RELAY_ACCEPTED)
         if held is not None:
-            assert held.process.stdout is not None
-            words.append(held.process.stdout.readline().strip() or "lost")
+            words.append(held.finish())
         counted = {word: words.count(word) for word in sorted(set(words))}
         for refused in ("fenced", "paused", "unallocated", "lost"):
             if refused in counted:
                 return Step(refused, counted, self.cursor)
         self.cursor = last
-        self._checkpoint()
+        self.checkpoint()
         return Step("delivered", counted, self.cursor)
 
     def _hold_one(self, events: list[str]) -> HeldSend | None:
@@ -209,7 +208,7 @@ class Relay:
         assert row is not None
         return -(2**63) if row[0] is None else int(row[0])
 
-    def _checkpoint(self, *started_from: Any) -> None:
+    def checkpoint(self, *started_from: Any) -> None:
         """Records the cursor, unless a newer run of this relay has recorded its own."""
         moved = sql.SQL(", started_from = EXCLUDED.started_from") if started_from else sql.SQL("")
         query = sql.SQL(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -34,6 +33,14 @@ class HeldSend:
 
     process: subprocess.Popen[str]
     path: Path
+
+    def finish(self) -> str:
+        """Waits until it was let go, and returns the sink's word; `lost` where it never arrived."""
+        assert self.process.stdout is not None
+        with self.process.stdout as words:
+            word = words.readline().strip()
+        self.process.wait()
+        return word or "lost"
 
 
 def wire_hold(path: Path, sink: str, schema: str, generation: int, event: str) -> HeldSend:
@@ -126,11 +133,10 @@ def main() -> None:
 
 def deliver_words(sink: psycopg.Connection, schema: str, generation: int, events: list[str]) -> list[str]:
     """The sink's word for each event, in order; all of them in one transaction of the sink kit's `deliver_many`."""
-    query = sql.SQL("SELECT * FROM {}.deliver_many(%s, %s::jsonb)").format(sql.Identifier(schema))
+    query = sql.SQL("SELECT {}.deliver_many(%s, %s::jsonb)").format(sql.Identifier(schema))
     row = sink.execute(query, (generation, f"[{','.join(events)}]")).fetchone()
     assert row is not None
-    words = row[0]
-    return json.loads(words) if isinstance(words, str) else list(words)
+    return list(row[0])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from psycopg import sql
 
 from workers.demo.business import OpenTransaction, Trade, trade
 from workers.demo.world import RELAY, World
+from workers.faults import Point
 
 WRITERS = 4
 IMPORTED = 24
@@ -144,7 +145,7 @@ def _crash_before_the_checkpoint(world: World, incident: Incident) -> None:
     assert incident.wire is not None
     marker = incident.wire.with_name("crashed")
     relay = RelayProcess(
-        world, "--reading", "naive", "--hold-back", str(incident.wire), crash=f"relay.accepted:{marker}"
+        world, "--reading", "naive", "--hold-back", str(incident.wire), crash=f"{Point.RELAY_ACCEPTED}:{marker}"
     )
     try:
         incident.killed_by = -relay.wait()
