@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +139,3 @@ class RelayWorld:
         row = connection.execute(query, arguments).fetchone()  # type: ignore[call-overload]
         assert row is not None
         return row[0]
-
-
-Factory = Callable[[str], str]

@@ -6,16 +6,48 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
+from recovery_api.domain.kinds import options_parse
+from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
 from tests.integration.relay_world import OUTBOX, RelayWorld
+from workers.connectors.sinks.kit import kit_sql, names_get
 from workers.relay import Position, Spelling
 from workers.wire import wire_hold, wire_release
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def relay_world(database_factory: Callable[[str], str], tmp_path: Path) -> Iterator[RelayWorld]:
+    """A fresh source and a fresh sink with the kit installed, and a login that is a relay and nothing more."""
+    source, sink = database_factory("relay_source"), database_factory("relay_sink")
+    name = str(conninfo_to_dict(sink)["dbname"])
+    kit = kit_options(options_parse(KIND, {"dsn": "env:UNUSED", "schema": RelayWorld.kit_schema}))
+    with psycopg.connect(sink) as connection:
+        connection.execute(kit_sql(kit, name).encode())
+        login = f"{name}_login"
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(login), login))
+        connection.execute(
+            sql.SQL("GRANT {} TO {}").format(sql.Identifier(names_get(kit, name).relay), sql.Identifier(login))
+        )
+    with ExitStack() as stack:
+        yield RelayWorld(source, sink, login, tmp_path, stack)
+
+
+@pytest.fixture
+def socket_path() -> Iterator[Path]:
+    """Short enough for a Unix socket, which pytest's own temporary directories are not everywhere."""
+    with tempfile.TemporaryDirectory(prefix="wire-") as directory:
+        yield Path(directory) / "wire"
 
 
 def test_a_naive_cursor_skips_an_id_that_commits_late(relay_world: RelayWorld) -> None:
