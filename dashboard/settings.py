@@ -127,22 +127,14 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 
 
-# Celery: the broker only wakes someone up, the row is the obligation. So nothing waits for it longer than a second,
-# no result is kept, and a task whose worker dies is handed out again. Read by workers.celery, and by whatever sends a
-# wake-up by the task's name.
+# Celery, read by workers.celery. The broker only wakes someone up and the row is the obligation: no result is kept, a
+# task whose process dies is handed out again, and one is reserved at a time. Who sends a wake-up waits a second at most
+# (recovery_api.services.wakeups); the worker's own connection waits longer, for its blocking reads last a second.
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_TIMEOUT = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of its broker
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "socket_timeout": 1,
-    "socket_connect_timeout": 1,
-    "max_retries": 1,
-    "interval_start": 0,
-    "interval_step": 0.1,
-    "interval_max": 0.2,
-}
-CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1, "socket_timeout": 10}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

@@ -48,8 +48,8 @@ class Point(StrEnum):
     """Fired and recorded, not audited: no outcome may be claimed yet."""
     BEFORE_HAND_OVER = "before_hand_over"
     """Verified; the relay has not been handed its start."""
-    RELAY_ACCEPTED = "relay_accepted"
-    """The reference relay's batch is accepted by the sink, its cursor not yet moved: the window every relay has."""
+    RELAY_ACCEPTED = "relay.accepted"
+    """The reference relay's event is accepted at the sink and its cursor still says it is not sent."""
 
 
 def crash_point(point: Point | str) -> None:

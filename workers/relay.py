@@ -3,7 +3,7 @@
 Its law: the sink's word decides, the cursor only remembers. It delivers in the generation the sink gave it, waits
 where the sink says `wait`, stops and asks again where the sink says `fenced`, and starts where the sink says the last
 recovery left off. The crash window every relay has, between the sink's acceptance and the checkpoint, is here as the
-crash point `relay_accepted`; what it does after that is re-sent, and absorbed by the sink's identity key.
+crash point `relay.accepted`; what it does after that is re-sent, and absorbed by the sink's identity key.
 
 `reading` is how far it reads. `safe`: to the safe frontier, so that nothing can commit behind the cursor. `naive`:
 everything above the cursor, as most relays do, so that an id drawn early and committed late is skipped for good.

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 5.0
 
+
 class Report:
     """Says in the intent's row how far the work is. Raises Refused once the intent belongs to somebody else."""
 

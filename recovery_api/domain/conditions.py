@@ -107,7 +107,12 @@ def _frontier_safe(evidence: PlanEvidence) -> Condition:
     asks = "Can no further commit appear at or below the frontier?"
     if not evidence.frontier_is_safe:
         return Condition(
-            "P3", asks, False, evidence.safe_frontier_says, "Choose a frontier at or below the safe frontier.", blocks=True
+            "P3",
+            asks,
+            False,
+            evidence.safe_frontier_says,
+            "Choose a frontier at or below the safe frontier.",
+            blocks=True,
         )
     if evidence.safe_frontier_weakness:
         return Condition(
@@ -188,7 +193,11 @@ def _floor(evidence: PlanEvidence) -> Condition:
 def _horizon(capability: Capability) -> Condition:
     asks = "Does the sink remember identities as far back as the batch?"
     if capability.has_identity_key and capability.horizon_seconds is None:
-        return Condition("horizon", asks, True, "The sink keeps an identity key for every accepted coordinate, for good.")
+        return Condition(
+            "horizon", asks, True, "The sink keeps an identity key for every accepted coordinate, for good."
+        )
     if capability.has_identity_key:
         return Condition("horizon", asks, None, f"The sink remembers identities for {capability.horizon_seconds} s.")
-    return Condition("horizon", asks, None, "The sink has no identity key; only the fence and the claim protect the batch.")
+    return Condition(
+        "horizon", asks, None, "The sink has no identity key; only the fence and the claim protect the batch."
+    )

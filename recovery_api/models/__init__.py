@@ -1,0 +1,47 @@
+"""The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
+
+from recovery_api.models.audits import Audit, AuditStatus
+from recovery_api.models.ends import End, Sink, Source
+from recovery_api.models.events import Event, EventKind
+from recovery_api.models.generations import (
+    FINAL_CLAIM_STATES,
+    Claim,
+    ClaimState,
+    Generation,
+    GenerationFate,
+    GenerationPurpose,
+)
+from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
+from recovery_api.models.omissions import AcknowledgedOmission
+from recovery_api.models.pipelines import Pipeline
+from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
+from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
+
+__all__ = [
+    "FINAL_CLAIM_STATES",
+    "LIVE_STATES",
+    "WAITING_STATES",
+    "AcknowledgedOmission",
+    "Audit",
+    "AuditStatus",
+    "Claim",
+    "ClaimState",
+    "End",
+    "Event",
+    "EventKind",
+    "Generation",
+    "GenerationFate",
+    "GenerationPurpose",
+    "Intent",
+    "IntentAction",
+    "IntentState",
+    "Pipeline",
+    "Plan",
+    "PlanState",
+    "Recovery",
+    "RecoveryOutcome",
+    "RecoveryState",
+    "Sink",
+    "Source",
+    "Wanted",
+]

@@ -131,12 +131,12 @@ def test_a_death_between_acceptance_and_checkpoint_leaves_the_cursor_behind_the_
 ) -> None:
     ids = [relay_world.insert_committed(f"order-{number}") for number in range(5)]
     marker = tmp_path / "died"
-    dead = relay_world.relay_process("--drain", crash=f"relay_accepted:{marker}")
+    dead = relay_world.relay_process("--drain", crash=f"relay.accepted:{marker}")
     assert dead.returncode == -signal.SIGKILL
     assert relay_world.accepted() == ids
     assert relay_world.cursor() < ids[0]
 
-    replaced = relay_world.relay_process("--drain", crash=f"relay_accepted:{marker}")
+    replaced = relay_world.relay_process("--drain", crash=f"relay.accepted:{marker}")
     assert replaced.returncode == 0, replaced.stderr
     assert '"absorbed": 5' in replaced.stdout
     assert relay_world.accepted() == ids
@@ -204,7 +204,7 @@ def test_a_send_held_back_in_flight_is_fenced_when_it_arrives_after_a_claim(
 ) -> None:
     ids = [relay_world.insert_committed(f"order-{number}") for number in range(5)]
     dead = relay_world.relay_process(
-        "--drain", "--hold-back", str(socket_path), crash=f"relay_accepted:{socket_path}.died"
+        "--drain", "--hold-back", str(socket_path), crash=f"relay.accepted:{socket_path}.died"
     )
     assert dead.returncode == -signal.SIGKILL
     held = ids[2]

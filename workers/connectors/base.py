@@ -245,6 +245,10 @@ class FencedSink(Sink, Protocol):
 
     def release(self, generation: int, reason: str) -> Answer: ...
 
+    def counter_raise(self, above: int) -> int:
+        """After a restore of either side: no number up to `above` is allocated any more. Returns where it stands."""
+        ...
+
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
         """A boolean a row of schemas.BATCH: true where the sink cannot hold this content. No I/O."""
         ...

@@ -186,8 +186,7 @@ def _unprivileged_account() -> Account:
         entry = pwd.getpwnam("nobody")
     except KeyError:
         raise StartFailed(
-            "PostgreSQL cannot run as root and there is no account `nobody`: "
-            "run as another user, or set DATABASE_URL."
+            "PostgreSQL cannot run as root and there is no account `nobody`: run as another user, or set DATABASE_URL."
         ) from None
     return Account(entry.pw_uid, entry.pw_gid)
 

@@ -48,16 +48,15 @@ BATCH = pa.schema(
 
 FINDING = pa.schema(
     [
-        ("finding", pa.string()),  # lost | premature | duplicate
-        (
-            "cause",
-            pa.string(),
-        ),  # premature: never committed | altered | ahead of its commit | head not believed | unknown
+        ("finding", pa.string()),  # lost | premature | duplicate | unknown (justification, below the floor)
+        ("cause", pa.string()),  # premature: never committed | altered | ahead of its commit | head not believed
         *COORDINATE,
         ("entry", pa.int64()),  # of the accepted entry; of the obligation's committed order for a lost one
         ("accepted_count", pa.int64()),
         ("is_acknowledged", pa.bool_()),
         ("is_retained", pa.bool_()),  # lost: the source still holds it; false: only the journal does
+        ("is_in_journal", pa.bool_()),  # lost: the journal holds it too; false: the journal fell behind the source
+        ("journal_entry", pa.int64()),  # its committed order in the journal
         ("is_keyed_hidden", pa.bool_()),  # lost by payload, and the sink holds this coordinate with other content
         ("history_digest", DIGEST),
         ("accepted_digest", DIGEST),

@@ -16,9 +16,10 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline
+from recovery_api.selectors.audits import certified_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
-from recovery_api.services.ends import sink_remember as remember
 from recovery_api.services.intents import intent_spark
+from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.base import FencedSink, Width
 from workers.connectors.registry import connector_make
 from workers.spark import session as engine
@@ -59,6 +60,7 @@ def request_make(
         frontier=dict(frontier or {}),
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
         acknowledged=acknowledged_by_lane(pipeline),
+        certified=certified_by_lane(pipeline),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,
@@ -89,7 +91,10 @@ def sink_remember(pipeline: Pipeline, sink: FencedSink) -> None:
     """
     state = sink.state()
     finding = remember(
-        pipeline.sink, SinkMemory(state.identity, state.counter, state.fence, state.last_entry), now=timezone.now()
+        pipeline.sink,
+        SinkMemory(state.identity, state.counter, state.fence, state.last_entry),
+        actor="worker",
+        now=timezone.now(),
     )
     if finding.is_restored:
         raise Refused(f"Firing at {pipeline.sink.name}", finding.says, f"manage.py sinks settle {pipeline.sink.name}")

@@ -10,19 +10,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.claims import Settlement, settlement
+from recovery_api.domain.claims import SettlementOutcome, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
-from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
-from recovery_api.services import claims, recoveries
-from workers.connectors.base import Answer, BatchDigest, FencedSink
+from recovery_api.services import generations, recoveries
+from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes
 from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector, sink_remember
@@ -34,8 +34,8 @@ FIRE_ATTEMPTS = 3
 PAUSE_SECONDS = 1.0
 
 
-def recovery_run(intent: Intent, report: Any) -> dict[str, Any]:
-    """Bring the intent's recovery to its end, from wherever a predecessor left it. Returns its outcome.
+def recovery_run(intent: Intent, report: Any) -> None:
+    """Bring the intent's recovery to its end, from wherever a predecessor left it; its intent ends with it.
 
     Raises: SinkBusy, Unreachable and other transient errors: the intent is offered again, and settles first.
     """
@@ -43,7 +43,6 @@ def recovery_run(intent: Intent, report: Any) -> dict[str, Any]:
         run = _Run(intent, report, recovery_get(intent.recovery_id), session)
         while run.recovery.state != RecoveryState.FINISHED:
             run.step()
-    return {"recovery": str(run.recovery.id), "outcome": run.recovery.outcome, "says": run.recovery.says}
 
 
 @dataclass(slots=True)
@@ -83,23 +82,25 @@ class _Run:
         if generation is None:
             return self.claim_fire()
         reading = self.sink.settle(generation, wait_seconds=self._claim_wait())
-        claims.claim_settle(self.recovery, reading, now=timezone.now())
-        found = settlement(reading)
+        generations.claim_settle(self.recovery, asdict(reading), actor=ACTOR, now=timezone.now())
         self._move(
             RecoveryState.SETTLING,
-            EventKind.CLAIM_SETTLED,
-            f"The sink says claim {generation} is {reading.state}.",
-            generation=generation,
+            EventKind.RECOVERY_TAKEN_OVER,
+            f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        match found:
-            case Settlement.FIRED:
-                landed = _Landed(reading.landed_count or 0, reading.absorbed_count or 0, 0)
-                return self._landed(landed, generation, "found fired when it was settled")
-            case Settlement.SUPERSEDED:
-                if reading.superseded_by is not None and claims.generation_is_ours(self.recovery, reading.superseded_by):
-                    return self.claim_fire()
-                return self._finish_fenced(generation, reading.superseded_by)
-            case _:
+        found = settlement(reading, generation, is_locked=True)
+        match found.outcome:
+            case SettlementOutcome.FIRED:
+                return self._landed(
+                    _Landed(found.landed_count or 0, found.absorbed_count or 0, 0), "found fired when it was settled"
+                )
+            case SettlementOutcome.SUPERSEDED if not self._is_ours(found.superseded_by):
+                return self._finish_fenced(generation, found.superseded_by)
+            case SettlementOutcome.RELEASED:
+                return self._finish(
+                    RecoveryOutcome.STOPPED, f"Its claim at generation {generation} was released; nothing of it landed."
+                )
+            case _:  # open, unclaimed, or passed by a generation of its own: supersede it with a newer one
                 return self.claim_fire()
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------
@@ -107,32 +108,31 @@ class _Run:
     def claim_fire(self) -> None:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped():
-            return
+            return None
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
             RecoveryState.CLAIMING,
-            EventKind.GENERATION_ALLOCATED,
-            f"The sink allocated generation {generation}.",
+            EventKind.STEP,
+            f"Claiming at generation {generation}, part {self.recovery.batch_index + 1} of {len(self._parts())}.",
             generation=generation,
-            fields={"generation": generation},
+            fields={"batches": len(self._parts())},
         )
         crash_point(Point.BEFORE_CLAIM)
         self.report(step="claiming", says=f"generation {generation}")
         answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
         if answer.word != "granted":
-            claims.claim_settle(self.recovery, self.sink.settle(generation), now=timezone.now())
+            self._claim_said(generation)
             return self._finish_fenced(generation, answer.data.get("fence"))
         crash_point(Point.AFTER_CLAIM)
-        claims.claim_record(self.recovery, self.sink.settle(generation), now=timezone.now())
+        self._claim_said(generation)
         self._move(
             RecoveryState.ARMING,
             EventKind.CLAIM_GRANTED,
             f"Claim granted; the fence stands at {generation}.",
-            generation=generation,
+            fields={"claimed_at": timezone.now()},
         )
-        if not self._stopped():
-            self._read_fire(generation, part)
+        return None if self._stopped() else self._read_fire(generation, part)
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
@@ -164,7 +164,6 @@ class _Run:
                     RecoveryState.ARMING,
                     EventKind.FIRE_REFUSED,
                     "What was staged is not what was armed; arming and staging again.",
-                    generation=generation,
                     data=answer.data,
                 )
         return None
@@ -182,7 +181,6 @@ class _Run:
             RecoveryState.STAGING,
             EventKind.ARMED,
             f"{batch.count} entries armed as arm {arm}.",
-            generation=generation,
             fields={"armed_count": batch.count},
             data={"arm": arm, "count": str(batch.count), "digest": batch.digest},
         )
@@ -192,9 +190,7 @@ class _Run:
         self.report(step="staging", done=staged, total=batch.count, unit="events")
         if self._stopped(generation):
             return None
-        self._move(
-            RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.", generation=generation
-        )
+        self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         crash_point(Point.BEFORE_FIRE)
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
@@ -203,15 +199,16 @@ class _Run:
         return answer
 
     def _fired(self, answer: Answer, generation: int) -> None:
-        claims.claim_settle(self.recovery, self.sink.settle(generation), now=timezone.now())
+        reading = self._claim_said(generation)
         if answer.word in ("landed", "already fired"):
             data = answer.data
             landed = _Landed(
-                int(data.get("landed_count") or 0), int(data.get("absorbed_count") or 0), int(data.get("altered_count") or 0)
+                int(data.get("landed_count") or 0),
+                int(data.get("absorbed_count") or 0),
+                int(data.get("altered_count") or 0),
             )
-            return self._landed(landed, generation, answer.word)
+            return self._landed(landed, answer.word)
         if answer.word in ("fenced", "no claim", "not armed"):
-            reading = self.sink.settle(generation)
             return self._finish_fenced(generation, reading.superseded_by)
         self.sink.release(generation, "what was staged never became what was armed")
         raise Refused(
@@ -220,13 +217,12 @@ class _Run:
             "Look for something that changes contents between source and sink, then plan again.",
         )
 
-    def _landed(self, landed: _Landed, generation: int, how: str) -> None:
+    def _landed(self, landed: _Landed, how: str) -> None:
         part = self.recovery.batch_index + 1
         self._move(
             RecoveryState.VERIFYING,
             EventKind.FIRED,
             f"{landed.landed_count} landed, {landed.absorbed_count} were there already ({how}).",
-            generation=generation,
             fields={
                 "batch_index": part,
                 "landed_count": self.recovery.landed_count + landed.landed_count,
@@ -272,11 +268,30 @@ class _Run:
         if answer.word != "allocated":
             raise Refused("Allocating a generation", f"the sink answered {answer.word}", "See the sink's state.")
         generation = int(answer.data["generation"])
-        claims.generation_record(self.recovery, generation, asked_by=ACTOR, now=timezone.now())
+        generations.generation_record(
+            self.recovery.pipeline,
+            generation,
+            purpose=GenerationPurpose.RECOVERER,
+            asked_by=self.intent.taken_by,
+            now=timezone.now(),
+            recovery=self.recovery,
+        )
         return generation
 
+    def _claim_said(self, generation: int) -> ClaimReading:
+        """The claim as the sink holds it, locked for reading, and remembered."""
+        reading = self.sink.settle(generation, wait_seconds=self._claim_wait())
+        generations.claim_record(self.recovery, asdict(reading), now=timezone.now(), part=self.recovery.batch_index)
+        return reading
+
+    def _is_ours(self, generation: int | None) -> bool:
+        return generation is not None and self.recovery.generations.filter(number=generation).exists()
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return self.recovery.plan.pins.get("parts") or [self.recovery.frontier]
+
     def _part_frontier(self) -> dict[str, Coordinate]:
-        parts = self.recovery.plan.pins.get("parts") or [self.recovery.frontier]
+        parts = self._parts()
         return frontier_from_row(parts[min(self.recovery.batch_index, len(parts) - 1)])
 
     def _claim_wait(self) -> float:
@@ -323,12 +338,14 @@ class _Run:
         self.report.check()
         self.recovery = recoveries.recovery_move(
             self.recovery,
+            expected=self.recovery.state,
             to=to,
+            intent=self.intent,
             event=event,
             says=says,
             actor=ACTOR,
             now=timezone.now(),
-            generation=generation or self.recovery.generation,
+            generation=generation,
             data=data,
             **dict(fields or {}),
         )
@@ -337,11 +354,14 @@ class _Run:
         self, outcome: str, says: str, data: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
     ) -> None:
         self.report.check()
+        certificate = outcomes.certificate_make(self.recovery, outcome, says)
         self.recovery = recoveries.recovery_finish(
             self.recovery,
             outcome=outcome,
             says=says,
-            certificate=outcomes.certificate_make(self.recovery, outcome, says),
+            certificate=certificate,
+            certificate_digest=outcomes.certificate_digest(certificate),
+            intent=self.intent,
             actor=ACTOR,
             now=timezone.now(),
             data=data,

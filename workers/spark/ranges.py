@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -136,6 +137,7 @@ def _judge_range(spec: MeetSpec, index: int) -> dict[str, Any]:
         "batch_count": batch.num_rows,
         "batch_digest": rows_digest(batch),
         "history": history_fingerprint(history, question.frontier),
+        "stranded": _stranded(question, history, accepted),
     }
     if spec.approved is not None:
         summary["approval"] = _against_approved(spec, range_, question, batch, accepted)
@@ -147,8 +149,6 @@ def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table
 
     Returns columns lane, position, ordinal, payload_digest, in coordinate order.
     """
-    import pyarrow.compute as pc
-
     wanted = pc.and_(
         pc.and_(pc.equal(findings["finding"], "lost"), findings["is_retained"]),
         pc.and_(pc.invert(findings["is_acknowledged"]), pc.invert(findings["is_keyed_hidden"])),
@@ -188,8 +188,7 @@ def _against_approved(
 ) -> dict[str, int]:
     """How the range's batch differs from the approved one: only fewer is allowed, each of those found accepted or
     acknowledged since."""
-    parts = sorted(str(part) for part in Path(str(spec.approved)).glob("part-*.parquet"))
-    approved = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
+    approved = ds.dataset(parts_of(str(spec.approved)), format="parquet", schema=schemas.FINDING)
     promised = batch_rows(approved.to_table(filter=range_filter(range_, question.frontier)), spec.excluded)
     keys = ["position", "ordinal", "payload_digest"]
     newly = armed.select(keys).join(promised.select(keys), keys, join_type="left anti")
@@ -205,6 +204,25 @@ def _against_approved(
         "acknowledged_since": unaccepted.num_rows - unexplained.num_rows,
         "unexplained": unexplained.num_rows,
     }
+
+
+def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> int:
+    """How many events in scope above the frontier the record does not hold, by coordinate."""
+    above = history.filter(
+        (pc.field("position") > question.frontier.position)
+        | ((pc.field("position") == question.frontier.position) & (pc.field("ordinal") > question.frontier.ordinal))
+    )
+    if question.scope is not None:
+        above = above.filter(pc.is_in(above["key"], value_set=question.scope))
+    if not above.num_rows:
+        return 0
+    keys = ["position", "ordinal"]
+    return above.select(keys).join(accepted.select(keys), keys, join_type="left anti").num_rows
+
+
+def parts_of(directory: str) -> list[str]:
+    """The evidence parts under a directory, in the order of their ranges."""
+    return sorted(str(part) for part in Path(directory).glob("part-*.parquet"))
 
 
 def range_filter(range_: CoordinateRange, frontier: Coordinate | None = None) -> Any:

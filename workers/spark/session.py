@@ -9,15 +9,18 @@ the caller, and only then used: whoever takes over calls `job_interrupt` with wh
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import re
+import threading
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from recovery_api.domain.errors import BadInput, EngineUnavailable, FencepostError
+from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 ENGINE = "Spark"
 USER = "fencepost"
 _sessions: dict[int, SparkSession] = {}
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 
 
 def session_id_make() -> str:
@@ -42,28 +47,26 @@ def session_get(session_id: str | None = None) -> SparkSession:
 
     Raises: EngineUnavailable after about six seconds without an answer; BadInput where SPARK_REMOTE cannot be used.
     """
-    kept = _sessions.get(os.getpid())
-    if kept is not None and (session_id is None or session_of(kept) == session_id):
-        return kept
-    if kept is not None:
-        session_drop()
-    _sessions.clear()  # what a parent left here is its own
-    session = _connect(session_id or session_id_make())
-    _sessions[os.getpid()] = session
+    with _lock:
+        kept = _sessions.pop(os.getpid(), None)
+        _sessions.clear()  # what a parent left here is its own
+        if kept is not None and session_id not in (None, session_of(kept)):
+            _close(kept)
+            kept = None
+        session = kept or _connect(session_id or session_id_make())
+        session.release_session_on_close &= session_id is None  # an attached one may have another user still
+        _sessions[os.getpid()] = session
     return session
 
 
+@atexit.register
 def session_drop() -> None:
-    """Forgets this process's session and releases it at the server, where it still answers. The next call makes one."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
+    """Forgets this process's session, and releases it at the server where this process made it. The next call makes one.
 
-    session = _sessions.pop(os.getpid(), None)
-    if session is None:
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a server that is gone is no news here
-        session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
-        session.stop()
+    One that was attached to is left to the server's idle limit.
+    """
+    if (session := _sessions.pop(os.getpid(), None)) is not None:
+        _close(session)
 
 
 def session_of(session: SparkSession) -> str:
@@ -73,8 +76,9 @@ def session_of(session: SparkSession) -> str:
 
 @contextlib.contextmanager
 def engine_errors_mapped() -> Iterator[None]:
-    """Turns Spark's connection errors into EngineUnavailable, and drops the session: it would not serve again.
+    """Turns Spark's connection errors into EngineUnavailable (or AccessDenied) and drops the session.
 
+    A job that a successor interrupted ends as Refused.
     Everything else passes: a wrong query is a defect, and a task's own error travels as a row (`error_rows_raise`).
     """
     import grpc
@@ -85,10 +89,16 @@ def engine_errors_mapped() -> Iterator[None]:
             warnings.filterwarnings("ignore", message=".*RETRIES_EXCEEDED.*")
             yield
     except (PySparkException, grpc.RpcError) as error:
+        if "[OPERATION_CANCELED]" in str(error):
+            raise Refused(
+                "The Spark job", "it was interrupted", "Whoever took the work over goes on with it."
+            ) from error
+        if "StatusCode.UNAUTHENTICATED" in str(error) or "StatusCode.PERMISSION_DENIED" in str(error):
+            raise AccessDenied(ENGINE, _reason(error), "Check the token in SPARK_REMOTE.") from error
         if not is_unavailable(error):
             raise
         session_drop()
-        raise EngineUnavailable(ENGINE, _first_line(error)) from error
+        raise EngineUnavailable(ENGINE, _reason(error)) from error
 
 
 def is_unavailable(error: BaseException) -> bool:
@@ -123,24 +133,21 @@ def job_interrupt(session_id: str, tag: str) -> list[str]:
 
     Raises: EngineUnavailable: then nothing is known about the predecessor's job.
     """
-    from pyspark.errors import PySparkException
-
     kept = _sessions.get(os.getpid())
     if kept is not None and session_of(kept) == session_id:
         with engine_errors_mapped():
             return list(kept.interruptTag(tag))
     session = _connect(session_id, is_probed=False)
     try:
-        return list(session.interruptTag(tag))
-    except PySparkException as error:
-        if "INVALID_HANDLE.SESSION" in str(error):  # closed or gone with its server: its jobs ended with it
+        with engine_errors_mapped():
+            return list(session.interruptTag(tag))
+    except EngineUnavailable as error:
+        if "INVALID_HANDLE.SESSION" in str(error.__cause__):  # closed, or gone with its server: its jobs ended with it
             return []
-        if is_unavailable(error):
-            raise EngineUnavailable(ENGINE, _first_line(error)) from error
         raise
     finally:
-        session.release_session_on_close = False  # the session is its owner's; only this connection ends
-        session.stop()
+        session.release_session_on_close = False
+        _close(session)
 
 
 def error_row(error: FencepostError) -> dict[str, Any]:
@@ -184,14 +191,34 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
     try:
         session = SparkSession.builder.remote(remote_address(base, session_id)).create()
     except PySparkException as error:
-        raise BadInput("SPARK_REMOTE", _first_line(error), "It reads sc://host:port/;name=value;…") from error
+        raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
+    # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
+    atexit.unregister(session.client._on_exit)
     if is_probed:
-        with engine_errors_mapped():
-            session.version  # noqa: B018  the first call tells whether anyone is there
+        try:
+            with engine_errors_mapped():
+                session.version  # noqa: B018  the first call tells whether anyone is there
+        except BaseException:
+            session.release_session_on_close = False
+            _close(session)
+            raise
     return session
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+def _close(session: SparkSession) -> None:
+    """Ends the connection, and, where `release_session_on_close` is set, the session at the server, for ever."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a server that is gone is no news here
+        session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
+        session.stop()
+
+
+def _reason(error: BaseException) -> str:
+    """One line of an error that may hold a whole gRPC report or a JVM stack."""
+    text = str(error).strip() or type(error).__name__
+    details = re.search(r'details = "(.*)"', text)
+    return (details.group(1) if details else text.splitlines()[0])[:300]

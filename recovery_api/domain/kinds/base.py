@@ -7,8 +7,9 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
 
 _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
@@ -26,6 +27,15 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+
+
+class HasOptions(Protocol):
+    """Anything whose options are declared: a kind, a pipeline."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def options(self) -> tuple[Option, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ def kind_get(name: str, field: str = "kind") -> Kind:
     return kind
 
 
-def options_parse(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `kind` with defaults filled in.
 
     Raises: UnknownOption for a name the kind does not have; BadInput for a missing or unusable value.
@@ -77,18 +87,25 @@ def options_parse(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:
+    """How a source of this kind and options writes its coordinates: its module's `spelling`, else a signed integer."""
+    module = importlib.import_module(KINDS[kind_get(kind_name).name])
+    found = getattr(module, "spelling", None)
+    return Spelling(found(options)) if found else Spelling.BIGINT
+
+
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:
     nearest = difflib.get_close_matches(name, known, n=1)
     return UnknownOption(field, ", ".join(known), f"Did you mean {nearest[0]!r}?" if nearest else "")
 
 
-def _absent(kind: Kind, option: Option) -> Any:
+def _absent(kind: HasOptions, option: Option) -> Any:
     if option.is_required:
         raise BadInput(f"{kind.name}.{option.name}", "is missing", option.says)
     return option.default
 
 
-def _value(kind: Kind, option: Option, value: Any) -> Any:
+def _value(kind: HasOptions, option: Option, value: Any) -> Any:
     field = f"{kind.name}.{option.name}"
     match option.type:
         case "integer":

@@ -13,14 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import INT64_MIN, Coordinate, Spelling, coordinate_format
+from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.kernel import LaneQuestion, counts_fold
+from workers.evidence.kernel import LaneQuestion, fold
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
+AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 Progress = Callable[..., None]
 
 
@@ -29,7 +31,8 @@ class AuditRequest:
     """What is to be judged. `frontier` empty: each lane at its safe frontier. `generation`: read under that claim.
 
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
-    directory of an approved plan that the batch is compared with.
+    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
+    exactly once; what retention dropped below it was accepted, and justified.
     """
 
     source: EndSpec
@@ -38,6 +41,7 @@ class AuditRequest:
     frontier: Mapping[str, Coordinate] = field(default_factory=dict)
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    certified: Mapping[str, Coordinate] = field(default_factory=dict)
     width: Width = Width.PAYLOAD
     parts: int = 8
     generation: int | None = None
@@ -47,18 +51,32 @@ class AuditRequest:
 
 @dataclass(frozen=True, slots=True)
 class LaneEvidence:
-    """One lane as judged: where, on which ground, and the kernel's folded counts."""
+    """One lane as judged: where, on which ground, and the kernel's folded counts.
+
+    `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject.
+    """
 
     lane: str
     frontier: Coordinate
     reading: LaneReading
-    counts: Mapping[str, Any]
+    counts: LaneCounts
     fingerprint: Mapping[str, int]
+    stranded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The share of the batch that one evidence part holds."""
+
+    part: int
+    lane: str
+    count: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one pair of readings showed. `pieces` are (lane, last coordinate of the piece, owed in it), in order."""
+    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order."""
 
     source_reading: Reading
     sink_reading: Reading
@@ -70,7 +88,7 @@ class Evidence:
     spelling: Spelling
     approval: Mapping[str, int] | None
     spec: MeetSpec
-    pieces: tuple[tuple[int, str, int], ...]
+    pieces: tuple[Piece, ...]
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -96,7 +114,8 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
         questions = {
-            lane: _question(request, lane, frontier, source_reading) for lane in _all_lanes(source_reading, sink_reading)
+            lane: _question(request, lane, frontier, source_reading)
+            for lane in _all_lanes(source_reading, sink_reading)
         }
         ranges = tuple(
             range_
@@ -167,14 +186,20 @@ def _question(
 ) -> LaneQuestion:
     reading = source_reading.lanes.get(lane)
     f = frontier.get(lane, BEFORE_EVERYTHING)
-    if reading is not None and f != BEFORE_EVERYTHING and (reading.safe.coordinate is None or reading.safe.coordinate < f):
-        raise FrontierRefused(str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered")
+    if (
+        reading is not None
+        and f != BEFORE_EVERYTHING
+        and (reading.safe.coordinate is None or reading.safe.coordinate < f)
+    ):
+        raise FrontierRefused(
+            str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered"
+        )
     acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
         frontier=f,
         journal_head=reading.head if reading else None,
-        floor=reading.floor if reading else None,
+        floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
         acknowledged=pa.table(
             {
@@ -185,7 +210,18 @@ def _question(
         if acknowledged
         else None,
         has_journal=False,
+        certified_below=request.certified.get(lane),
     )
+
+
+def _floor(reading: LaneReading | None) -> Coordinate | None:
+    """Below what the source holds now nothing can justify an acceptance: it may have been dropped, or never been.
+
+    A source that says nothing of a floor is taken to have dropped nothing, until the record shows an older entry.
+    """
+    if reading is None:
+        return None
+    return reading.floor or reading.lowest or AFTER_EVERYTHING
 
 
 def _evidence(
@@ -198,8 +234,9 @@ def _evidence(
             lane,
             frontier.get(lane, BEFORE_EVERYTHING),
             spec.source_reading.lanes.get(lane) or _no_lane(lane),
-            counts_fold(spec.questions[lane], [summary["counts"] for summary in mine]),
+            fold(summary["counts"] for summary in mine),
             _fingerprint_sum([summary["history"] for summary in mine]),
+            sum(summary["stranded"] for summary in mine),
         )
     approvals = [summary["approval"] for summary in summaries if "approval" in summary]
     return Evidence(
@@ -214,7 +251,7 @@ def _evidence(
         approval=_sum_by_name(approvals) if approvals else None,
         spec=spec,
         pieces=tuple(
-            (index, summary["lane"], summary["batch_count"])
+            Piece(index, summary["lane"], summary["batch_count"], summary["batch_digest"])
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),

@@ -8,7 +8,7 @@ leaves the same rows: staging is keyed by generation, arm and coordinate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
+from workers.evidence.canonical import batch_digest_add
 from workers.spark.jobs.audit import Evidence
-from workers.spark.ranges import MeetSpec, batch_rows, part_write, summary_row, tasks_run
+from workers.spark.ranges import MeetSpec, batch_rows, part_write, rows_digest, summary_row, tasks_run
 
 SLICE_ROWS = 12_500
 """Rows a task: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
@@ -47,7 +48,8 @@ def parts_split(evidence: Evidence, limit: int) -> list[dict[str, Coordinate]]:
     reached = {lane: min(lowest[lane], final[lane]) for lane in final}
     parts: list[dict[str, Coordinate]] = []
     held = 0
-    for index, lane, count in evidence.pieces:
+    for piece in evidence.pieces:
+        index, lane, count = piece.part, piece.lane, piece.count
         rows: pa.Table | None = None
         offset = 0
         while held + (count - offset) > limit:
@@ -91,6 +93,25 @@ def batch_inspect(session: Any, evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def batch_without(evidence: Evidence, excluded: pa.Table | None) -> Evidence:
+    """The same evidence with `excluded` coordinates (few) left out of its batch."""
+    if excluded is None or not excluded.num_rows:
+        return evidence
+    spec = replace(evidence.spec, excluded=excluded)
+    pieces = []
+    for piece in evidence.pieces:
+        rows = batch_of_part(spec, piece.part)
+        if rows.num_rows:
+            pieces.append(replace(piece, count=rows.num_rows, digest=rows_digest(rows)))
+    return replace(
+        evidence,
+        spec=spec,
+        pieces=tuple(pieces),
+        batch_count=sum(piece.count for piece in pieces),
+        batch_digest=batch_digest_add(*(piece.digest for piece in pieces)),
+    )
+
+
 def unrepresentable_read(directory: str) -> pa.Table | None:
     """The coordinates a plan found unrepresentable at the sink, or None. They are few: each needs a person."""
     parts = sorted((Path(directory) / "unrepresentable").glob("part-*.parquet"))
@@ -105,9 +126,9 @@ def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coord
 
 def _slices(evidence: Evidence) -> list[Slice]:
     return [
-        Slice(part, lane, start, min(SLICE_ROWS, count - start))
-        for part, lane, count in evidence.pieces
-        for start in range(0, count, SLICE_ROWS)
+        Slice(piece.part, piece.lane, start, min(SLICE_ROWS, piece.count - start))
+        for piece in evidence.pieces
+        for start in range(0, piece.count, SLICE_ROWS)
     ]
 
 

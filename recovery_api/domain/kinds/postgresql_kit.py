@@ -1,0 +1,160 @@
+"""The fenced PostgreSQL sink: the kit in a schema of its own, one pipeline a schema. Options and their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.errors import BadInput
+from recovery_api.domain.kinds.base import Kind, Option
+
+ROLE_SUFFIX_BYTES = len("_recoverer")
+NAME_BYTES = 63
+
+KIND = Kind(
+    name="postgresql_kit",
+    end="sink",
+    says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
+    archetype=Archetype.FENCED,
+    connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
+    options=(
+        Option("dsn", "Where the connection string is: env:NAME or file:/path.", "reference", is_required=True),
+        Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
+        Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
+        Option("target_schema", "The schema of the mapped target table.", default="public"),
+        Option("target", "The table that accepted events are applied to; none when not given."),
+        Option("target_key", "The target's column that holds the event's key; it needs a unique index of its own."),
+        Option("target_content", "The target's column that takes the whole content."),
+        Option("target_columns", "Members of the content and the target's columns that take them.", "columns"),
+        Option("effect_schema", "The schema of the effect function.", default="public"),
+        Option(
+            "effect_function",
+            "A function (lane text, position bigint, ordinal bigint, op text, key text, content jsonb) called in the "
+            "transaction of each acceptance, instead of a mapped target.",
+        ),
+        Option(
+            "effect_order",
+            "What the effect function says of itself: its calls commute (order-free), it ignores older events itself "
+            "(guarded), or it needs each key's events in order (ordered).",
+            "choice",
+            choices=("order-free", "guarded", "ordered"),
+        ),
+        Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),
+        Option(
+            "lock_wait_seconds",
+            "How long a claim waits for transactions inside the sink.",
+            "integer",
+            default=5,
+            minimum=1,
+            maximum=60,
+        ),
+        Option(
+            "relay_wait_seconds",
+            "How long an open claim makes a starting relay wait.",
+            "integer",
+            default=600,
+            minimum=1,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an acceptance does besides being recorded. `kind`: none | target | function.
+
+    `order`: none and a mapped target are guarded by the kit; a function says of itself.
+    """
+
+    kind: str = "none"
+    schema: str = ""
+    name: str = ""
+    key: str = ""
+    content: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    order: str = "guarded"
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "schema": self.schema,
+            "name": self.name,
+            "key": self.key,
+            "content": self.content,
+            "columns": dict(self.columns),
+            "order": self.order,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class KitOptions:
+    """The parsed options that shape the kit itself."""
+
+    schema: str
+    prefix: str | None
+    effect: Effect
+    batch_limit: int
+    lock_wait_seconds: int
+    relay_wait_seconds: int
+
+    def prefix_in(self, database: str) -> str:
+        """What the kit's roles begin with. Raises: BadInput where a role's name would be too long."""
+        prefix = self.prefix or f"{database}_{self.schema}"
+        if len(prefix.encode()) + ROLE_SUFFIX_BYTES > NAME_BYTES:
+            raise BadInput(
+                "postgresql_kit.prefix",
+                f"{prefix!r} makes role names longer than {NAME_BYTES} bytes",
+                f"Give a prefix of at most {NAME_BYTES - ROLE_SUFFIX_BYTES} bytes.",
+            )
+        return prefix
+
+
+def kit_options(options: Mapping[str, Any]) -> KitOptions:
+    """The kit that parsed `options` describe. Raises: BadInput where they contradict each other."""
+    if len(options["schema"].encode()) > NAME_BYTES:
+        raise BadInput("postgresql_kit.schema", f"is longer than {NAME_BYTES} bytes", "Give a shorter one.")
+    return KitOptions(
+        schema=options["schema"],
+        prefix=options["prefix"],
+        effect=_effect(options),
+        batch_limit=options["batch_limit"],
+        lock_wait_seconds=options["lock_wait_seconds"],
+        relay_wait_seconds=options["relay_wait_seconds"],
+    )
+
+
+def _effect(options: Mapping[str, Any]) -> Effect:
+    target, function = options["target"], options["effect_function"]
+    if target and function:
+        raise BadInput("postgresql_kit.effect_function", "a target is mapped already", "Give one of the two.")
+    if function:
+        if not options["effect_order"]:
+            raise BadInput(
+                "postgresql_kit.effect_order", "is missing", "Say whether it is order-free, guarded or ordered."
+            )
+        return Effect("function", options["effect_schema"], function, order=options["effect_order"])
+    if not target:
+        for name in ("target_key", "target_content", "target_columns", "effect_order"):
+            if options[name]:
+                raise BadInput(f"postgresql_kit.{name}", "there is no target or function", "Leave it out, or give one.")
+        return Effect()
+    if not options["target_key"]:
+        raise BadInput("postgresql_kit.target_key", "is missing", "Name the target's column for the event's key.")
+    if bool(options["target_content"]) == bool(options["target_columns"]):
+        raise BadInput(
+            "postgresql_kit.target_columns", "content goes to one column or to several", "Give one of the two options."
+        )
+    columns = options["target_columns"] or {}
+    taken = [options["target_key"], options["target_content"], *columns.values()]
+    if len({name for name in taken if name}) < len([name for name in taken if name]):
+        raise BadInput("postgresql_kit.target_columns", "one column is named twice", "Map each column once.")
+    return Effect(
+        "target",
+        options["target_schema"],
+        target,
+        key=options["target_key"],
+        content=options["target_content"] or "",
+        columns=columns,
+    )

@@ -1,0 +1,91 @@
+"""An audit: the verdict of one frontier, with its evidence, committed together."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from recovery_api.models.intents import Intent
+from recovery_api.models.pipelines import Pipeline
+
+
+class AuditStatus(models.TextChoices):
+    """The word a person sees. Ended by a crash, an audit leaves no row: there is no such thing as half a verdict."""
+
+    EXACTLY_ONCE = "exactly_once"
+    """Hazard-free and complete at the frontier."""
+    OWED = "owed"
+    """Hazard-free; something is lost at the frontier."""
+    HAZARD = "hazard"
+    """Something was accepted twice, early or altered."""
+    ACKNOWLEDGED = "acknowledged"
+    """Hazard-free, and all that is lost was taken out of the obligation on purpose."""
+    UNKNOWN = "unknown"
+    """The evidence could not be read whole. Never shown as clean."""
+
+
+class Audit(models.Model):
+    """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
+    incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="audits")
+    intent = models.ForeignKey(Intent, null=True, blank=True, on_delete=models.PROTECT, related_name="audits")
+    recovery = models.ForeignKey("Recovery", null=True, blank=True, on_delete=models.PROTECT, related_name="audits")
+    status = models.CharField(max_length=20, choices=AuditStatus.choices)
+    exit_code = models.SmallIntegerField()
+    says = models.TextField(blank=True, default="")
+    is_full = models.BooleanField()
+    frontier = models.JSONField(default=dict)
+    lanes = models.JSONField(default=dict)
+    lost_count = models.BigIntegerField(default=0)
+    premature_count = models.BigIntegerField(default=0)
+    duplicate_count = models.BigIntegerField(default=0)
+    acknowledged_count = models.BigIntegerField(default=0)
+    obligation_count = models.BigIntegerField(default=0)
+    accepted_count = models.BigIntegerField(default=0)
+    weaknesses = models.JSONField(default=list)
+    source_snapshot = models.TextField(blank=True, default="")
+    sink_snapshot = models.TextField(blank=True, default="")
+    matching = models.CharField(max_length=30, blank=True, default="")
+    evidence_uri = models.TextField(blank=True, default="")
+    evidence_digest = models.TextField(blank=True, default="")
+    evidence_rows = models.BigIntegerField(default=0)
+    findings = models.JSONField(default=list)
+    verified = models.JSONField(null=True, blank=True)
+    continues = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="continued_by")
+    void_since = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-finished_at"]
+        indexes = [models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline")]
+        constraints = [
+            models.CheckConstraint(condition=Q(status__in=AuditStatus.values), name="an_audit_status_is_known"),
+            models.CheckConstraint(condition=Q(exit_code__range=(0, 3)), name="an_audit_exit_code_is_known"),
+            models.CheckConstraint(
+                condition=Q(lost_count__gte=0, premature_count__gte=0, duplicate_count__gte=0),
+                name="an_audit_counts_from_zero",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=AuditStatus.EXACTLY_ONCE)
+                | Q(lost_count=0, premature_count=0, duplicate_count=0, exit_code=0),
+                name="exactly_once_has_nothing_lost_and_no_hazard",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=AuditStatus.UNKNOWN) | Q(exit_code=3), name="unknown_is_never_clean"
+            ),
+            models.CheckConstraint(
+                condition=Q(finished_at__gte=models.F("started_at")), name="an_audit_ends_after_it_starts"
+            ),
+            models.UniqueConstraint(
+                fields=["intent"], condition=Q(recovery__isnull=True), name="an_audit_intent_records_one_audit"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"audit {self.id}"

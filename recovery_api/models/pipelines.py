@@ -1,0 +1,34 @@
+"""A pipeline: one source, one sink, and the keys it owes."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from recovery_api.models.ends import Sink, Source
+
+
+class Pipeline(models.Model):
+    """`scope` null owes every key; a list owes just those. An empty list is refused: it would owe nothing unnoticed."""
+
+    name = models.CharField(max_length=200)
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="pipelines")
+    sink = models.ForeignKey(Sink, on_delete=models.PROTECT, related_name="pipelines")
+    scope = models.JSONField(null=True, blank=True)
+    options = models.JSONField(default=dict)
+    requires_other_approver = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["name"], name="a_pipeline_name_is_registered_once"),
+            models.CheckConstraint(condition=~models.Q(name=""), name="a_pipeline_has_a_name"),
+            models.CheckConstraint(
+                condition=models.Q(scope__isnull=True) | ~models.Q(scope=[]), name="a_scope_names_at_least_one_key"
+            ),
+            models.UniqueConstraint(fields=["sink"], name="a_sink_serves_one_pipeline"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

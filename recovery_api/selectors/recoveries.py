@@ -1,0 +1,42 @@
+"""Reads of recoveries and the timeline."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from recovery_api.domain.errors import NotFound
+from recovery_api.models import Event, Pipeline, Recovery, RecoveryState
+
+
+def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
+    """A recovery by its id, or the newest of the pipeline so named. Raises: NotFound."""
+    found = Recovery.objects.select_related("pipeline__source", "pipeline__sink", "plan")
+    try:
+        recovery = found.filter(id=UUID(str(id_or_pipeline))).first()
+    except ValueError:
+        recovery = found.filter(pipeline__name=id_or_pipeline).order_by("-created_at").first()
+    if recovery is None:
+        raise NotFound(f"A recovery {id_or_pipeline}", "the control database", "Name a recovery's id or a pipeline.")
+    return recovery
+
+
+def recovery_list(pipeline: Pipeline | None = None) -> QuerySet[Recovery]:
+    """Newest first."""
+    found = Recovery.objects.select_related("pipeline", "plan").order_by("-created_at")
+    return found.filter(pipeline=pipeline) if pipeline else found
+
+
+def recovery_unfinished(pipeline: Pipeline) -> Recovery | None:
+    return recovery_list(pipeline).filter(~Q(state=RecoveryState.FINISHED)).first()
+
+
+def timeline(pipeline: Pipeline | None = None, recovery: Recovery | None = None, after_id: int = 0) -> QuerySet[Event]:
+    """Events in the order they were appended; of a recovery, those of its plan too."""
+    found = Event.objects.filter(id__gt=after_id).order_by("id")
+    if recovery is not None:
+        found = found.filter(Q(recovery=recovery) | Q(plan=recovery.plan_id))
+    if pipeline is not None:
+        found = found.filter(pipeline=pipeline)
+    return found

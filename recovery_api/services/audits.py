@@ -1,0 +1,102 @@
+"""Audits: asked for as an intent, recorded whole: verdict, positions, counts and evidence in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from recovery_api.domain.errors import BadInput
+from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery
+from recovery_api.services.constraints import constraints_mapped
+from recovery_api.services.events import event_append
+from recovery_api.services.frontiers import frontier_check
+from recovery_api.services.intents import intent_create, intent_finish
+
+FINDINGS_PAGE = 200
+
+
+def audit_request(
+    pipeline: Pipeline,
+    *,
+    actor: str,
+    now: datetime,
+    frontier: str | None = None,
+    is_full: bool = False,
+    wake: bool = True,
+) -> Intent:
+    """An intent to judge `pipeline` at `frontier` (None: at its safe frontier). Raises: BadCoordinate, BadInput."""
+    row = frontier_check(pipeline, frontier)
+    with transaction.atomic():
+        says = f"Audit{' in full' if is_full else ''} at {frontier or 'the safe frontier'} asked for."
+        event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=says, pipeline=pipeline)
+        return intent_create(
+            IntentAction.AUDIT,
+            actor=actor,
+            now=now,
+            pipeline=pipeline,
+            arguments={"frontier": row, "is_full": is_full},
+            wake=wake,
+        )
+
+
+def audit_record(
+    pipeline: Pipeline,
+    *,
+    status: str,
+    exit_code: int,
+    now: datetime,
+    started_at: datetime,
+    is_full: bool,
+    says: str,
+    intent: Intent | None = None,
+    recovery: Recovery | None = None,
+    generation: int | None = None,
+    findings: list[dict[str, Any]] | None = None,
+    **fields: Any,
+) -> Audit:
+    """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
+
+    With `recovery` it is that recovery's verification, and its intent goes on.
+    Raises: Refused where the intent is no longer ours, or its audit is already recorded.
+    """
+    if status not in AuditStatus.values:
+        raise BadInput("audit.status", f"{status!r} is no status", f"One of: {', '.join(AuditStatus.values)}.")
+    actor = intent.taken_by if intent else (recovery.requested_by if recovery else "worker")
+    with constraints_mapped("recording the audit"), transaction.atomic():
+        audit = Audit.objects.create(
+            pipeline=pipeline,
+            intent=intent,
+            recovery=recovery,
+            status=status,
+            exit_code=exit_code,
+            is_full=is_full,
+            says=says,
+            started_at=started_at,
+            finished_at=now,
+            findings=(findings or [])[:FINDINGS_PAGE],
+            **fields,
+        )
+        data: Mapping[str, Any] = {
+            "status": status,
+            "lost": str(audit.lost_count),
+            "premature": str(audit.premature_count),
+            "duplicates": str(audit.duplicate_count),
+            "frontier": audit.frontier,
+            "evidence_digest": audit.evidence_digest,
+        }
+        event_append(
+            EventKind.AUDIT_RECORDED,
+            actor=actor,
+            now=now,
+            says=says,
+            audit=audit,
+            recovery=recovery,
+            generation=generation,
+            data=data,
+        )
+        if intent is not None and intent.action == IntentAction.AUDIT:
+            intent_finish(intent, {"audit": str(audit.id), "status": status, "exit_code": exit_code}, now)
+    return audit

@@ -1,0 +1,171 @@
+"""Sources and sinks: registered with options parsed strictly, tested by a worker, never connected to from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import transaction
+
+from recovery_api.domain.errors import BadInput
+from recovery_api.domain.kinds import kind_get, kind_names, options_parse
+from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
+from recovery_api.services.constraints import constraints_mapped
+from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_create, intent_finish
+from recovery_api.services.plans import plans_lapse
+
+E = TypeVar("E", bound=End)
+
+REPORT_FIELDS = ("is_usable", "facts", "problems", "weaknesses")
+
+
+def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The given options as parsed, without defaults, so that a later default reaches ends registered before.
+
+    Raises: UnknownOption, BadInput (also where the kind is one of the other end).
+    """
+    kind = kind_get(kind_name, f"{end}.kind")
+    if kind.end != end:
+        raise BadInput(
+            f"{end}.kind", f"{kind_name} is a kind of {kind.end}", f"Kinds of {end}: {', '.join(kind_names(end))}."
+        )
+    parsed = options_parse(kind, options)
+    return {name: parsed[name] for name in options if parsed[name] is not None}
+
+
+def source_create(
+    name: str,
+    kind: str,
+    options: Mapping[str, Any],
+    *,
+    actor: str,
+    now: datetime,
+    report: Mapping[str, Any] | None = None,
+) -> Source:
+    """A registered source; `report` is a connection test that ran before it. Raises: BadInput, UnknownOption."""
+    return _end_create(Source, name, kind, options, actor=actor, now=now, report=report)
+
+
+def sink_create(
+    name: str,
+    kind: str,
+    options: Mapping[str, Any],
+    *,
+    actor: str,
+    now: datetime,
+    report: Mapping[str, Any] | None = None,
+) -> Sink:
+    """A registered sink; `report` is a connection test that ran before it. Raises: BadInput, UnknownOption."""
+    return _end_create(Sink, name, kind, options, actor=actor, now=now, report=report)
+
+
+def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now: datetime) -> Source:
+    """The source with other options; its test report is dropped and waiting plans of its pipelines lapse."""
+    return _end_update(source, options, actor=actor, now=now)
+
+
+def sink_update(sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime) -> Sink:
+    """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse."""
+    return _end_update(sink, options, actor=actor, now=now)
+
+
+def connection_test_request(
+    *,
+    actor: str,
+    now: datetime,
+    source: Source | None = None,
+    sink: Sink | None = None,
+    end: str | None = None,
+    kind: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    wake: bool = True,
+) -> Intent:
+    """An intent to test one end: a registered one, or what `end`, `kind` and `options` describe, before it is one.
+
+    Raises: BadInput, UnknownOption.
+    """
+    if (source is not None) + (sink is not None) + (end is not None) != 1:
+        raise BadInput("connection test", "needs exactly one end", "Name a source, a sink, or a kind with options.")
+    arguments: dict[str, Any] = {}
+    if end is not None:
+        checked = options_check(end, kind or "", options or {})
+        arguments = {"end": end, "kind": kind, "options": checked}
+    return intent_create(
+        IntentAction.CONNECTION_TEST,
+        actor=actor,
+        now=now,
+        source=source,
+        sink=sink,
+        arguments=arguments,
+        wake=wake,
+    )
+
+
+def connection_test_record(
+    intent: Intent, report: Mapping[str, Any], now: datetime, capability: Mapping[str, Any] | None = None
+) -> None:
+    """Ends the intent with what the test found, and keeps it with the end it was about, in one transaction.
+
+    `report` has the fields of a ConnectionReport. Raises: Refused where the intent is no longer ours.
+    """
+    whole = {**{name: report[name] for name in REPORT_FIELDS}, "capability": dict(capability) if capability else None}
+    with transaction.atomic():
+        intent_finish(intent, whole, now)
+        if intent.source_id:
+            Source.objects.filter(id=intent.source_id).update(report=whole, tested_at=now)
+        if intent.sink_id:
+            Sink.objects.filter(id=intent.sink_id).update(report=whole, tested_at=now, capability=whole["capability"])
+
+
+def _end_create(
+    model: type[E],
+    name: str,
+    kind: str,
+    options: Mapping[str, Any],
+    *,
+    actor: str,
+    now: datetime,
+    report: Mapping[str, Any] | None,
+) -> E:
+    word = model._meta.model_name or ""
+    checked = options_check(word, kind, options)
+    name_check(word, name)
+    taken = BadInput(f"{word}.name", f"{name!r} is taken", f"Choose another, or see it: manage.py {word}s show {name}.")
+    more = {"capability": report.get("capability")} if report and model is Sink else {}
+    with (
+        constraints_mapped(f"registering {word} {name}", {f"a_{word}_name_is_registered_once": taken}),
+        transaction.atomic(),
+    ):
+        return model._default_manager.create(
+            name=name,
+            kind=kind,
+            options=checked,
+            report=dict(report) if report else None,
+            tested_at=now if report else None,
+            created_at=now,
+            created_by=actor,
+            **more,
+        )
+
+
+def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime) -> E:
+    word = end._meta.model_name or ""
+    checked = options_check(word, end.kind, options)
+    with transaction.atomic():
+        locked = type(end)._default_manager.select_for_update().get(pk=end.pk)
+        changed = sorted(n for n in {*locked.options, *checked} if locked.options.get(n) != checked.get(n))
+        locked.options, locked.report, locked.tested_at, locked.updated_at = checked, None, None, now
+        locked.save(update_fields=["options", "report", "tested_at", "updated_at"])
+        for pipeline in Pipeline.objects.filter(**{word: locked}):
+            says = f"Options of {word} {locked.name} changed: {', '.join(changed) or 'none'}."
+            event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline)
+            plans_lapse(pipeline, because=says, actor=actor, now=now)
+    return locked
+
+
+def name_check(what: str, name: str) -> None:
+    """Raises: BadInput for a name nobody could type, link or tell from a coordinate."""
+    if not name.strip() or name != name.strip() or len(name) > 200 or any(ord(c) < 32 or c in "/=," for c in name):
+        raise BadInput(f"{what}.name", f"{name!r} cannot be a name", "1 to 200 characters, no slash, comma or equals.")

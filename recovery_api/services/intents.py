@@ -1,0 +1,254 @@
+"""Intents: created in the transaction of their cause, taken by conditional update, ended by their holder."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from recovery_api.domain.errors import Refused, TransientError, UnknownOption
+from recovery_api.models import (
+    EventKind,
+    Intent,
+    IntentAction,
+    IntentState,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    RecoveryState,
+    Sink,
+    Source,
+)
+from recovery_api.services.constraints import constraints_mapped
+from recovery_api.services.events import event_append
+from recovery_api.services.wakeups import intent_wake, intent_wake_after_commit
+
+HEARTBEAT_LIMIT = timedelta(seconds=30)
+WAKE_AGAIN_AFTER = timedelta(seconds=10)
+BACKOFF_LIMIT = timedelta(seconds=60)
+ATTEMPTS_LIMIT = {
+    IntentAction.CONNECTION_TEST: 2,
+    IntentAction.AUDIT: 5,
+    IntentAction.PLAN: 5,
+    IntentAction.RECOVER: 20,
+    IntentAction.SETTLE: 20,
+}
+ARGUMENTS: dict[str, frozenset[str]] = {
+    IntentAction.CONNECTION_TEST: frozenset({"end", "kind", "options"}),
+    IntentAction.AUDIT: frozenset({"frontier", "is_full"}),
+    IntentAction.PLAN: frozenset({"frontier"}),
+    IntentAction.RECOVER: frozenset(),
+    IntentAction.SETTLE: frozenset(),
+}
+
+
+def intent_create(
+    action: str,
+    *,
+    actor: str,
+    now: datetime,
+    pipeline: Pipeline | None = None,
+    source: Source | None = None,
+    sink: Sink | None = None,
+    plan: Plan | None = None,
+    recovery: Recovery | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    wake: bool = True,
+) -> Intent:
+    """A queued intent; a worker is woken after commit unless `wake` is False (the caller runs it itself).
+
+    Raises: UnknownOption for an argument the action does not have; Refused where a live one is in the way.
+    """
+    known = ARGUMENTS[IntentAction(action)]
+    for name in arguments or {}:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {nearest[0]!r}?" if nearest else ""
+            raise UnknownOption(f"{action}.{name}", ", ".join(sorted(known)) or "none", hint)
+    with constraints_mapped(f"{action}"), transaction.atomic():
+        intent = Intent.objects.create(
+            action=action,
+            pipeline=pipeline,
+            source=source,
+            sink=sink,
+            plan=plan,
+            recovery=recovery,
+            arguments=dict(arguments or {}),
+            created_at=now,
+            created_by=actor,
+            woken_at=now if wake else None,
+        )
+        if wake:
+            intent_wake_after_commit(intent)
+    return intent
+
+
+def intent_take(intent_id: UUID | str, taken_by: str, now: datetime) -> Intent | None:
+    """The intent, now held by `taken_by`. None: another got there first, it is finished, or it is not due yet."""
+    with transaction.atomic():
+        taken = (
+            Intent.objects.filter(id=intent_id, state=IntentState.QUEUED)
+            .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+            .update(
+                state=IntentState.TAKEN,
+                taken_by=taken_by,
+                taken_at=now,
+                heartbeat_at=now,
+                attempts=F("attempts") + 1,
+            )
+        )
+        if not taken:
+            return None
+        return Intent.objects.select_related(
+            "pipeline__source", "pipeline__sink", "source", "sink", "plan", "recovery__plan"
+        ).get(id=intent_id)
+
+
+def intent_heartbeat(intent: Intent, now: datetime) -> bool:
+    """Whether the intent is still ours. False: it was offered to someone else; stop at the next safe point."""
+    return _held(intent).update(heartbeat_at=now) == 1
+
+
+def intent_progress(intent: Intent, progress: Mapping[str, Any], now: datetime) -> bool:
+    """As `intent_heartbeat`, and shows `progress` (step, done, total, rate_per_second, says)."""
+    return _held(intent).update(progress=dict(progress), heartbeat_at=now) == 1
+
+
+def intent_spark(intent: Intent, session_id: str, tag: str, now: datetime) -> None:
+    """Writes where the Spark job will run, before it runs. Raises: Refused where the intent is no longer ours."""
+    if not _held(intent).update(spark_session_id=session_id, spark_tag=tag, heartbeat_at=now):
+        raise _lost(intent)
+    intent.spark_session_id, intent.spark_tag = session_id, tag
+
+
+def intent_hold(intent: Intent) -> None:
+    """Keeps the intent ours until the surrounding transaction ends. Raises: Refused where it is no longer."""
+    if not list(_held(intent).select_for_update().values_list("id")):
+        raise _lost(intent)
+
+
+def intent_finish(intent: Intent, result: Mapping[str, Any], now: datetime) -> None:
+    """Done, with its result. Raises: Refused where the intent is no longer ours."""
+    if not _held(intent).update(
+        state=IntentState.DONE, result=dict(result), error=None, finished_at=now, heartbeat_at=now
+    ):
+        raise _lost(intent)
+
+
+def intent_fail(intent: Intent, error_row: Mapping[str, Any], now: datetime) -> None:
+    """Failed for good. What it was for learns why in the same transaction. Raises: Refused where no longer ours."""
+    with transaction.atomic():
+        if not _held(intent).update(state=IntentState.FAILED, error=dict(error_row), finished_at=now):
+            raise _lost(intent)
+        _tell_what_it_was_for(intent, error_row, now, actor=intent.taken_by)
+
+
+def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) -> Intent:
+    """Back to the queue after a transient failure, later each time; failed once its attempts are used up.
+
+    Raises: Refused where the intent is no longer ours.
+    """
+    if intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]:
+        intent_fail(intent, error_row, now)
+    else:
+        wait = min(timedelta(seconds=2**intent.attempts), BACKOFF_LIMIT)
+        if not _held(intent).update(state=IntentState.QUEUED, error=dict(error_row), not_before=now + wait):
+            raise _lost(intent)
+    intent.refresh_from_db()
+    return intent
+
+
+def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
+    """Whether it was still queued and is now cancelled. False: somebody took it, or it is over."""
+    return (
+        Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(
+            state=IntentState.CANCELLED, finished_at=now, result={"cancelled_by": actor}
+        )
+        == 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """How many intents a sweep offered again, gave up, and woke a worker for."""
+
+    offered_count: int
+    given_up_count: int
+    woken_count: int
+
+
+def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -> SweepReport:
+    """Offers again what has had no heartbeat, gives up what its takers keep dying of, wakes workers for what is due.
+
+    Several sweeps at once are harmless: each row is locked, and a locked one is left to the other sweep.
+    """
+    offered = given_up = 0
+    with transaction.atomic():
+        dead = Intent.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+            state=IntentState.TAKEN, heartbeat_at__lt=now - heartbeat_limit
+        )
+        for intent in dead:
+            if intent.attempts < ATTEMPTS_LIMIT[IntentAction(intent.action)]:
+                offered += _held(intent).update(state=IntentState.QUEUED, not_before=None, woken_at=None)
+                continue
+            problem = f"{intent.attempts} workers took this and none ended it; the last was {intent.taken_by}"
+            error_row = TransientError(problem=problem).as_row()
+            _held(intent).update(state=IntentState.FAILED, error=error_row, finished_at=now)
+            _tell_what_it_was_for(intent, error_row, now, actor="sweep")
+            given_up += 1
+    return SweepReport(offered, given_up, _wake_due(now))
+
+
+def _wake_due(now: datetime) -> int:
+    due = list(
+        Intent.objects.filter(state=IntentState.QUEUED)
+        .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+        .filter(Q(woken_at__isnull=True) | Q(woken_at__lt=now - WAKE_AGAIN_AFTER))
+        .order_by("created_at")[:200]
+    )
+    woken = 0
+    for intent in due:
+        if not intent_wake(str(intent.id), intent.action):
+            break  # the broker is away: do not wait a second for each of the rest
+        woken += Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(woken_at=now)
+    return woken
+
+
+def _held(intent: Intent) -> QuerySet[Intent]:
+    return Intent.objects.filter(
+        id=intent.id, state=IntentState.TAKEN, taken_by=intent.taken_by, attempts=intent.attempts
+    )
+
+
+def _lost(intent: Intent) -> Refused:
+    return Refused(f"ending {intent}", "another worker holds it now, or it is over", "Nothing was written; stop here.")
+
+
+def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: datetime, actor: str) -> None:
+    """A failed plan intent refuses its plan; a failed recovery intent leaves the recovery to be settled."""
+    says = str(error_row.get("text") or error_row.get("code") or "failed")
+    data = {"error": dict(error_row), "intent": str(intent.id)}
+    if intent.plan is not None and intent.action == IntentAction.PLAN:
+        condition = {"name": "evidence", "holds": None, "says": says, "remedy": "Put it right, then plan again."}
+        if Plan.objects.filter(id=intent.plan_id, state__in=[PlanState.DRAFT, PlanState.COMPUTING]).update(
+            state=PlanState.REFUSED, says=says, conditions=[condition], computed_at=now
+        ):
+            event_append(EventKind.PLAN_REFUSED, actor=actor, now=now, says=says, plan=intent.plan, data=data)
+    elif intent.recovery is not None:
+        if (
+            Recovery.objects.filter(id=intent.recovery_id)
+            .exclude(state=RecoveryState.FINISHED)
+            .update(problem=dict(error_row), revision=F("revision") + 1)
+        ):
+            event_append(
+                EventKind.RECOVERY_TROUBLED, actor=actor, now=now, says=says, recovery=intent.recovery, data=data
+            )
+    elif intent.pipeline is not None:
+        event_append(EventKind.WORK_FAILED, actor=actor, now=now, says=says, pipeline=intent.pipeline, data=data)

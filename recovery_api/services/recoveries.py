@@ -1,0 +1,306 @@
+"""Recoveries: requested once for an approved plan, moved by guarded writes, finished with what the sink verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.recovery_states import move_is_allowed
+from recovery_api.models import (
+    LIVE_STATES,
+    EventKind,
+    Intent,
+    IntentAction,
+    IntentState,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    RecoveryOutcome,
+    RecoveryState,
+    Sink,
+    Wanted,
+)
+from recovery_api.selectors.plans import plan_get
+from recovery_api.services.constraints import constraints_mapped
+from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
+from recovery_api.services.plans import PLAN_AGAIN, approval_is_old, plan_lapse
+
+
+def recovery_request(
+    plan_id: UUID | str,
+    reason: str,
+    typed_pipeline_name: str,
+    actor: str,
+    *,
+    now: datetime,
+    attestations: Sequence[str] = (),
+    wake: bool = True,
+) -> Recovery:
+    """The recovery of an approved plan, with its intent. Asked twice, it is one recovery.
+
+    Raises: NotFound; BadInput for a missing reason or another pipeline's name; Refused where the plan is not
+    approved, the approval lapsed, the sink was restored, or the pipeline has an unfinished recovery.
+    """
+    plan = plan_get(plan_id)
+    pipeline = plan.pipeline
+    if not reason.strip():
+        raise BadInput("reason", "is missing", "Say why, in a sentence; it stays in the timeline.")
+    if typed_pipeline_name != pipeline.name:
+        raise BadInput("confirm", f"{typed_pipeline_name!r} is not this plan's pipeline", "Type the pipeline's name.")
+    if (first := _of_plan(plan)) is not None:
+        return first
+    _check_approval(plan, now)
+    action = f"redriving {pipeline.name}"
+    with constraints_mapped(action, {"a_pipeline_has_one_unfinished_recovery": _occupied(pipeline)}):
+        try:
+            with transaction.atomic():
+                return _request(plan, reason.strip(), actor, now, attestations, wake)
+        except _AnotherFirst:
+            if (first := _of_plan(plan)) is not None:
+                return first
+    raise Refused(action, "the plan is no longer approved", PLAN_AGAIN.format(pipeline=pipeline.name))
+
+
+def recovery_move(
+    recovery: Recovery,
+    *,
+    expected: str,
+    to: str,
+    event: str,
+    actor: str,
+    now: datetime,
+    says: str = "",
+    generation: int | None = None,
+    data: Mapping[str, Any] | None = None,
+    intent: Intent | None = None,
+    **fields: Any,
+) -> Recovery:
+    """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
+
+    Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
+    taken over writes nothing. `generation`, where given, becomes the recovery's. `fields` are further columns.
+    Raises: Refused where another got there first, or the move is not one of the protocol's.
+    """
+    if not move_is_allowed(expected, to):
+        raise Refused(f"moving {recovery}", f"{expected} is not followed by {to}", "This is a defect; report it.")
+    if generation is not None:
+        fields["generation"] = generation
+    with transaction.atomic():
+        if intent is not None:
+            intent_hold(intent)
+        _write(recovery, {"state": expected}, {"state": to, "moved_at": now, **fields})
+        event_append(
+            event,
+            actor=actor,
+            now=now,
+            says=says or f"{RecoveryState(expected).label} to {RecoveryState(to).label.lower()}.",
+            recovery=recovery,
+            generation=recovery.generation,
+            data=data,
+        )
+    return recovery
+
+
+def recovery_progress(recovery: Recovery, progress: Mapping[str, Any]) -> bool:
+    """Whether the progress was shown. False: another works on this recovery by now."""
+    return Recovery.objects.filter(id=recovery.id, revision=recovery.revision).update(progress=dict(progress)) == 1
+
+
+def recovery_finish(
+    recovery: Recovery,
+    *,
+    outcome: str,
+    says: str,
+    actor: str,
+    now: datetime,
+    certificate: Mapping[str, Any] | None = None,
+    certificate_digest: str = "",
+    intent: Intent | None = None,
+    data: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Recovery:
+    """The recovery, finished; its intent ends with it. A finished one whose outcome is unknown can be settled again.
+
+    Raises: Refused where another got there first.
+    """
+    if outcome not in RecoveryOutcome.values:
+        raise BadInput("outcome", f"{outcome!r} is no outcome", f"One of: {', '.join(RecoveryOutcome.values)}.")
+    if recovery.state == RecoveryState.FINISHED and recovery.outcome != RecoveryOutcome.UNKNOWN:
+        raise Refused(f"finishing {recovery}", f"it is finished: {recovery.outcome}", "Nothing was written.")
+    with transaction.atomic():
+        _write(
+            recovery,
+            {"state": recovery.state},
+            {
+                "state": RecoveryState.FINISHED,
+                "outcome": outcome,
+                "says": says,
+                "certificate": dict(certificate) if certificate is not None else None,
+                "certificate_digest": certificate_digest,
+                "finished_at": now,
+                "moved_at": now,
+                "progress": None,
+                **fields,
+            },
+        )
+        event_append(
+            EventKind.RECOVERY_FINISHED,
+            actor=actor,
+            now=now,
+            says=says,
+            recovery=recovery,
+            generation=recovery.generation,
+            data={"outcome": outcome, "certificate_digest": certificate_digest, **(data or {})},
+        )
+        if intent is not None:
+            intent_finish(intent, {"recovery": str(recovery.id), "outcome": outcome}, now)
+    return recovery
+
+
+def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime, reason: str) -> Recovery:
+    """Asks a running recovery to run, pause or stop; the worker obeys between two steps, and one not begun stops now.
+
+    Raises: BadInput; Refused where it is finished.
+    """
+    if wanted not in Wanted.values:
+        raise BadInput("wanted", f"{wanted!r} cannot be asked", f"One of: {', '.join(Wanted.values)}.")
+    if not reason.strip():
+        raise BadInput("reason", "is missing", "Say why, in a sentence; it stays in the timeline.")
+    with transaction.atomic():
+        locked = Recovery.objects.select_for_update().get(id=recovery.id)
+        if locked.state == RecoveryState.FINISHED:
+            raise Refused(
+                f"asking {recovery} to {wanted}", f"it is finished: {locked.outcome}", "There is no more to do."
+            )
+        Recovery.objects.filter(id=locked.id).update(wanted=wanted, wanted_by=actor)
+        says = f"{actor} asked it to {wanted}: {reason.strip()}"
+        event_append(EventKind.WANTED, actor=actor, now=now, says=says, recovery=locked, data={"wanted": wanted})
+        if wanted == Wanted.STOP and locked.state == RecoveryState.REQUESTED:
+            for intent in locked.intents.filter(state=IntentState.QUEUED):
+                if intent_cancel(intent, actor=actor, now=now):
+                    says = "Stopped before anything was done at the sink."
+                    recovery_finish(locked, outcome=RecoveryOutcome.STOPPED, says=says, actor=actor, now=now)
+    recovery.refresh_from_db()
+    return recovery
+
+
+def recovery_wanted(recovery: Recovery) -> str:
+    """What a person wants of it now: run, pause or stop. Read it between two steps."""
+    return Recovery.objects.values_list("wanted", flat=True).get(id=recovery.id)
+
+
+def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wake: bool = True) -> Intent:
+    """An intent to learn from the sink what became of it; the live one where somebody is at it already.
+
+    Raises: Refused where it is finished with a known outcome.
+    """
+    if recovery.state == RecoveryState.FINISHED and recovery.outcome != RecoveryOutcome.UNKNOWN:
+        raise Refused(f"settling {recovery}", f"it is finished: {recovery.outcome}", "There is no more to do.")
+    for _ in range(3):
+        live = Intent.objects.filter(recovery=recovery, state__in=LIVE_STATES).first()
+        if live is not None:
+            return live
+        try:
+            return intent_create(
+                IntentAction.SETTLE,
+                actor=actor,
+                now=now,
+                pipeline=recovery.pipeline,
+                recovery=recovery,
+                wake=wake,
+            )
+        except Refused:
+            continue  # another request created one in between: attach to it
+    raise Refused(f"settling {recovery}", "other requests keep getting there first", "Look at it again.")
+
+
+class _AnotherFirst(Exception):
+    """The plan was no longer approved when its row was written: rolls the request back."""
+
+
+def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: Sequence[str], wake: bool) -> Recovery:
+    """Plan applied, recovery, intent and event: all of them or none."""
+    applied = Plan.objects.filter(
+        id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
+    ).update(state=PlanState.APPLIED)
+    if not applied:
+        raise _AnotherFirst
+    sink = Sink.objects.select_for_update().get(id=plan.pipeline.sink_id)
+    if sink.restored_at is not None:
+        raise Refused(
+            f"redriving {plan.pipeline.name}",
+            sink.restored_says or "its sink was restored",
+            f"Audit it in full: manage.py audit {plan.pipeline.name} --full.",
+        )
+    recovery = Recovery.objects.create(
+        plan=plan,
+        pipeline=plan.pipeline,
+        frontier=plan.frontier,
+        reason=reason,
+        requested_by=actor,
+        attestations=list(attestations),
+        created_at=now,
+    )
+    event_append(
+        EventKind.RECOVERY_REQUESTED,
+        actor=actor,
+        now=now,
+        says=f"{actor} asked to redrive {plan.batch_count} events: {reason}",
+        recovery=recovery,
+        data={"digest": plan.digest, "reason": reason, "attestations": list(attestations)},
+    )
+    intent_create(
+        IntentAction.RECOVER, actor=actor, now=now, pipeline=plan.pipeline, plan=plan, recovery=recovery, wake=wake
+    )
+    return recovery
+
+
+def _check_approval(plan: Plan, now: datetime) -> None:
+    action = f"redriving {plan.pipeline.name}"
+    again = PLAN_AGAIN.format(pipeline=plan.pipeline.name)
+    if plan.state == PlanState.READY:
+        remedy = f"Approve it: manage.py approve {plan.id} --digest {plan.digest}."
+        raise Refused(action, "the plan is not approved", remedy)
+    if plan.state not in (PlanState.APPROVED, PlanState.APPLIED):
+        raise Refused(action, f"the plan is {PlanState(plan.state).label.lower()}", again)
+    if approval_is_old(plan, now):
+        plan_lapse(plan, because="Its approval grew too old.", actor="redrive", now=now)
+        raise Refused(action, f"the approval of {plan.approved_at:%Y-%m-%d %H:%M} UTC has lapsed", again)
+
+
+def _of_plan(plan: Plan) -> Recovery | None:
+    return Recovery.objects.filter(plan=plan).select_related("pipeline", "plan").first()
+
+
+def _occupied(pipeline: Pipeline) -> Refused:
+    first = Recovery.objects.filter(~Q(state=RecoveryState.FINISHED), pipeline=pipeline).first()
+    named = f"recovery {first.id} ({first.state})" if first else "another recovery"
+    return Refused(
+        f"redriving {pipeline.name}",
+        f"{named} is unfinished",
+        f"Wait for it, or settle it: manage.py recovery {pipeline.name} settle.",
+    )
+
+
+def _write(recovery: Recovery, expected: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """The guarded write of every move: the row as read, or Refused. Keeps `recovery` as it is now in the table."""
+    landed = Recovery.objects.filter(id=recovery.id, revision=recovery.revision, **expected).update(
+        revision=F("revision") + 1, **fields
+    )
+    if not landed:
+        now_is = Recovery.objects.filter(id=recovery.id).values_list("state", flat=True).first()
+        raise Refused(
+            f"moving {recovery}",
+            f"another got there first: it is {now_is}, and was read as {recovery.state}",
+            "Stop here; whoever moved it goes on.",
+        )
+    for name, value in {**fields, "revision": recovery.revision + 1}.items():
+        setattr(recovery, name, value)

@@ -1,0 +1,134 @@
+"""The sink kit: one schema of one pipeline in the sink's own database, as SQL anybody may read before it runs.
+
+The law: everything the protocol decides is decided in these functions, in one transaction with what it changes. The
+.sql files are the kit, split by concept; this module only fills in names and the effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
+
+KIT_VERSION = 1
+
+_HERE = Path(__file__).parent
+_PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The kit's roles: the owner nobody logs in as, and the groups a login is granted one of."""
+
+    owner: str
+    relay: str
+    recoverer: str
+    auditor: str
+
+
+def names_get(options: KitOptions, database: str) -> Names:
+    """The role names of a kit in `database`."""
+    prefix = options.prefix_in(database)
+    return Names(*(f"{prefix}_{trade}" for trade in ("owner", "relay", "recoverer", "auditor")))
+
+
+def kit_sql(options: KitOptions, database: str) -> str:
+    """The whole kit as one SQL script without transaction control; run it in one transaction."""
+    names = names_get(options, database)
+    values: dict[str, str] = {
+        "schema": quoted(options.schema),
+        "schema_text": text(options.schema),
+        "accepted_text": text(f"{quoted(options.schema)}.accepted"),
+        "kit_version": str(KIT_VERSION),
+        "lock_key": str(lock_key(options.schema)),
+        "lock_wait_seconds": str(options.lock_wait_seconds),
+        "batch_limit": str(options.batch_limit),
+        "relay_wait_seconds": str(options.relay_wait_seconds),
+        "effect_json": text(json.dumps(options.effect.as_row(), sort_keys=True)),
+        "target_regclass": "NULL::oid",
+        "target_privileges": "",
+        "effect_of_event": "NULL;",
+        "effect_of_batch": "NULL;",
+    }
+    for trade in ("owner", "relay", "recoverer", "auditor"):
+        values[trade] = quoted(getattr(names, trade))
+        values[f"{trade}_text"] = text(getattr(names, trade))
+    parts = list(_PARTS)
+    if options.effect.kind != "none":
+        parts.insert(parts.index("admission"), f"effect_{options.effect.kind}")
+        values |= _effect_values(options.effect, values)
+    return "\n".join(_fill(part, values) for part in ["roles", *parts])
+
+
+def lock_key(schema: str) -> int:
+    """The advisory lock of the kit in `schema`, the same in every session and written out in the printed SQL."""
+    return int.from_bytes(hashlib.sha256(f"fencepost:{schema}".encode()).digest()[:8], "big", signed=True)
+
+
+def quoted(name: str) -> str:
+    """`name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """`value` as an SQL string literal."""
+    escaped = value.replace("'", "''")
+    return " E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
+
+
+def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
+    arguments = "accept.lane, accept.position, accept.ordinal, accept.op, accept.key, accept.content"
+    common = {
+        "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({arguments});",
+        "effect_of_batch": f"PERFORM {values['schema']}.effect_of_batch(fire.generation, fire.arm);",
+    }
+    if effect.kind == "function":
+        name = f"{quoted(effect.schema)}.{quoted(effect.name)}"
+        signature = f"{name}(text, bigint, bigint, text, text, jsonb)"
+        specific = {
+            "function": name,
+            "function_text": name,
+            "function_schema": quoted(effect.schema),
+            "function_signature": signature,
+            "function_signature_text": text(signature),
+            "effect_order": effect.order,
+        }
+        return common | specific | {"target_privileges": _fill("function_grants", {**values, **specific})}
+    target = f"{quoted(effect.schema)}.{quoted(effect.name)}"
+    members = {effect.key: "key"} | (
+        {effect.content: "content"}
+        if effect.content
+        else {column: f"content -> {text(member)}" for member, column in effect.columns.items()}
+    )
+    columns = [quoted(name) for name in members]
+    specific = {
+        "target": target,
+        "target_text": text(target),
+        "target_regclass": f"to_regclass({text(target)})",
+        "target_schema": quoted(effect.schema),
+        "target_key": quoted(effect.key),
+        "target_key_text": text(effect.key),
+        "target_columns": ", ".join(columns),
+        "target_values": ", ".join(f"(r.row).{name}" for name in columns),
+        "target_updates": ", ".join(f"{name} = EXCLUDED.{name}" for name in columns),
+        "event_members": _members(members, "effect_of_event"),
+        "latest_members": _members(members, "l"),
+    }
+    return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific})}
+
+
+def _members(members: Mapping[str, str], row: str) -> str:
+    pairs = ", ".join(f"{text(column)}, {row}.{value}" for column, value in members.items())
+    return f"jsonb_build_object({pairs})"
+
+
+def _fill(part: str, values: Mapping[str, Any]) -> str:
+    sql = (_HERE / f"{part}.sql").read_text(encoding="utf-8")
+    return _PLACE.sub(lambda place: values[place[1]], sql)

@@ -1,0 +1,99 @@
+"""Installing the kit: once, whole, or not at all; never over another version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
+from recovery_api.domain.kinds.postgresql_kit import KitOptions
+from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
+
+OLDEST_SERVER = 150000
+
+
+def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
+    """Installs the kit and returns `{installed, schema, kit_version, roles}`; `installed` False: it was there already.
+
+    Raises: Unsuitable for a kit of another version or shape, a schema used otherwise, or a server that cannot serve;
+    AccessDenied where the login may not install; NotFound for a missing target or effect.
+    """
+    try:
+        with connection.transaction():
+            return _install(connection, options)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise AccessDenied(
+            f"installing the kit in schema {options.schema!r}",
+            _first_line(error),
+            "Install as a superuser, or as the target's owner with CREATEROLE and CREATE on the database; "
+            "--print shows the SQL to hand to somebody who may.",
+        ) from error
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction) as error:
+        raise NotFound(_first_line(error), "the sink's database", "Create it first.") from error
+    except psycopg.errors.InvalidColumnReference as error:
+        raise Unsuitable(
+            "the target", _first_line(error), "Give it a primary key or unique index on the key."
+        ) from error
+
+
+def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any] | None:
+    """`{kit_version, effect, identity}` of the kit in `schema`, or None where there is no such schema.
+
+    Raises: Unsuitable where the schema holds something else; AccessDenied where the login may not look.
+    """
+    with connection.cursor(row_factory=dict_row) as cursor:
+        found = cursor.execute(
+            "SELECT to_regclass(%s) IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE') AS may_look"
+            " FROM pg_namespace n WHERE n.nspname = %s",
+            (f"{quoted(schema)}.protocol", schema),
+        ).fetchone()
+        if found is None:
+            return None
+        if not found["may_look"]:
+            raise AccessDenied(f"schema {schema!r}", "this login may not use it", "Grant it one of the kit's groups.")
+        if not found["is_kit"]:
+            raise Unsuitable(f"schema {schema!r}", "it exists and is no sink kit", "Choose another schema.")
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
+
+
+def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
+    server = connection.info.server_version
+    if server < OLDEST_SERVER:
+        raise Unsuitable("the sink", f"PostgreSQL {server // 10000} is too old for the kit", "Use 15 or newer.")
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise Unsuitable("the sink", f"its database is encoded in {encoding}", "The kit needs a UTF8 database.")
+    database = connection.info.dbname
+    names = names_get(options, database)
+    report = {
+        "schema": options.schema,
+        "kit_version": KIT_VERSION,
+        "roles": {"relay": names.relay, "recoverer": names.recoverer, "auditor": names.auditor},
+    }
+    found = kit_version_get(connection, options.schema)
+    if found is None:
+        connection.execute(kit_sql(options, database))
+        return report | {"installed": True}
+    _same_or_refuse(found, options)
+    return report | {"installed": False}
+
+
+def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
+    if found["kit_version"] != KIT_VERSION:
+        raise Unsuitable(
+            f"schema {options.schema!r}",
+            f"it holds a sink kit of version {found['kit_version']}, and this is version {KIT_VERSION}",
+            "Nothing was changed. Use the Fencepost that installed it, or install into another schema.",
+        )
+    if found["effect"] != options.effect.as_row():
+        raise Unsuitable(
+            f"schema {options.schema!r}",
+            f"its kit was installed with the effect {found['effect']}, not {options.effect.as_row()}",
+            "Nothing was changed. Register the sink as it was installed, or install into another schema.",
+        )
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return error.diag.message_primary or str(error).splitlines()[0]

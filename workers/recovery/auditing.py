@@ -1,0 +1,31 @@
+"""The audit intent: read both ends, judge, record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from recovery_api.domain.frontiers import frontier_from_row
+from recovery_api.models import Intent
+from workers.recovery.ends import evidence_directory, request_make, session_open
+from workers.recovery.verdicts import audit_write
+from workers.spark.jobs.audit import evidence_read
+
+
+def audit_run(intent: Intent, report: Any) -> None:
+    """Judge the intent's pipeline at the frontier asked for; the intent ends with the audit it recorded.
+
+    Raises: FrontierRefused; Unreachable and other transient errors, after which the intent is offered again.
+    """
+    started_at = timezone.now()
+    asked = intent.arguments.get("frontier")
+    request = request_make(
+        intent.pipeline,
+        evidence_directory("audits", str(intent.id)),
+        frontier=frontier_from_row(asked) if asked else None,
+    )
+    with session_open(intent) as session, evidence_read(session, request, report) as found:
+        pass
+    report(step="recording")
+    audit_write(intent.pipeline, found, started_at=started_at, is_full=True, intent=intent)

@@ -1,0 +1,174 @@
+"""How a recovery ended, as verified at the sink, and the certificate that says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from django.utils import timezone
+
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
+from recovery_api.models import Audit, AuditStatus, Intent, Recovery, RecoveryOutcome
+from workers.recovery.verdicts import audit_write, lane_verdicts, verdict_worst
+from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
+from workers.spark.ranges import parts_of
+
+
+def start_positions(found: Evidence) -> dict[str, Coordinate]:
+    """Where the next relay run may start, lane by lane: everything at or below it is accepted once this batch lands.
+
+    That is the frontier, or the place just before the lowest event that stays owed (the sink cannot hold it).
+    """
+    start = {
+        lane: one.frontier
+        for lane, one in found.lanes.items()
+        if lane in found.source_reading.lanes and one.frontier != BEFORE_EVERYTHING
+    }
+    excluded = found.spec.excluded
+    if excluded is not None:
+        for lane in start:
+            mine = excluded.filter(pc.equal(excluded["lane"], lane))
+            if mine.num_rows:
+                lowest = pc.min(mine["position"]).as_py()
+                start[lane] = min(start[lane], Coordinate(lowest - 1))
+    return start
+
+
+def verification_record(recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime) -> Audit:
+    """The audit after the fire, kept as this recovery's verification."""
+    return audit_write(recovery.pipeline, found, started_at=started_at, is_full=True, intent=intent, recovery=recovery)
+
+
+def verification_says(found: Evidence) -> str:
+    return " ".join(verdict_worst(lane_verdicts(found)).says)
+
+
+def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]:
+    """The outcome that the last verification supports, and the sentence that says it."""
+    audit = recovery.audits.order_by("-finished_at").first()
+    if audit is None:
+        return RecoveryOutcome.UNKNOWN, "It was never verified: nothing may be concluded."
+    at = ", ".join(lane["frontier_says"] for lane in audit.lanes.values())
+    hidden = sum(int(lane["counts"]["lost_hidden"]) for lane in audit.lanes.values())
+    unacknowledged = audit.lost_count - audit.acknowledged_count
+    handed_over = _is_handed_over(recovery, stored)
+    if audit.status == AuditStatus.UNKNOWN:
+        return RecoveryOutcome.UNKNOWN, f"The sink could not be read whole at {at}: unknown. {audit.says}"
+    if hidden:
+        where = ", ".join(_hidden_coordinates(audit))
+        return (
+            RecoveryOutcome.INCOMPLETE_ALTERED,
+            f"Incomplete at {at}, altered at the sink: {hidden} owed events lie at coordinates that the sink holds with "
+            f"other content ({where}). No fire can deliver them; a person decides. {recovery.landed_count} landed.",
+        )
+    if unacknowledged > 0:
+        return (
+            RecoveryOutcome.INCOMPLETE,
+            f"Incomplete at {at}: {unacknowledged} events are still lost. Plan again; the next delta carries the rest.",
+        )
+    if audit.premature_count or audit.duplicate_count:
+        return (
+            RecoveryOutcome.HAZARD,
+            f"Complete at {at}; {audit.premature_count} premature and {audit.duplicate_count} repeated payloads, "
+            "accepted before this recovery, remain.",
+        )
+    if audit.acknowledged_count:
+        return (
+            RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED,
+            f"Complete at {at} with {audit.acknowledged_count} acknowledged omissions, which stay lost.",
+        )
+    if not handed_over:
+        return (
+            RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED,
+            f"Complete at {at}, hand-over unverified: the sink holds no start position for the next relay run.",
+        )
+    return (
+        RecoveryOutcome.EXACTLY_ONCE,
+        f"Exactly once at {at}: {recovery.landed_count} landed, {recovery.absorbed_count} were there already.",
+    )
+
+
+def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, Any]:
+    """What was judged, on which evidence with which digests, which conditions held, what the sink recorded."""
+    audit = recovery.audits.order_by("-finished_at").first()
+    plan = recovery.plan
+    return {
+        "recovery": str(recovery.id),
+        "pipeline": recovery.pipeline.name,
+        "outcome": outcome,
+        "says": says,
+        "frontier": recovery.frontier,
+        "frontier_says": plan.pins.get("frontier_says"),
+        "plan": {
+            "id": str(plan.id),
+            "digest": plan.digest,
+            "author": plan.author,
+            "approved_by": plan.approved_by,
+            "approved_at": plan.approved_at and plan.approved_at.isoformat(),
+            "batch": plan.batch,
+            "conditions": plan.conditions,
+            "evidence_digest": plan.evidence_digest,
+            "promise": plan.pins.get("promise"),
+        },
+        "requested_by": recovery.requested_by,
+        "reason": recovery.reason,
+        "claims": [
+            {
+                "generation": str(claim.generation),
+                "state": claim.state,
+                "arm": claim.arm,
+                "armed_count": claim.armed_count,
+                "armed_digest": claim.armed_digest,
+                "landed_count": claim.landed_count,
+                "absorbed_count": claim.absorbed_count,
+                "start": claim.start,
+            }
+            for claim in recovery.claims.order_by("generation")
+        ],
+        "verified": audit
+        and {
+            "audit": str(audit.id),
+            "status": audit.status,
+            "says": audit.says,
+            "source_snapshot": audit.source_snapshot,
+            "sink_snapshot": audit.sink_snapshot,
+            "evidence_digest": audit.evidence_digest,
+            "matching": audit.matching,
+            "not_provable": audit.weaknesses,
+            "lanes": audit.lanes,
+        },
+        "made_at": timezone.now().isoformat(),
+        "evidence_lasts": "The acceptance record keeps every identity; its rows have no expiry at this sink.",
+    }
+
+
+def certificate_digest(certificate: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(certificate, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _is_handed_over(recovery: Recovery, stored: Mapping[str, Any]) -> bool:
+    """Whether the sink holds, for every lane, a start no lower than where this recovery could put it."""
+    for lane, frontier in frontier_from_row(recovery.frontier).items():
+        if frontier == BEFORE_EVERYTHING:
+            continue
+        if lane not in stored or coordinate_from_row(stored[lane]) < frontier:
+            return False
+    return True
+
+
+def _hidden_coordinates(audit: Audit) -> list[str]:
+    parts = parts_of(audit.evidence_uri)
+    hidden = ds.dataset(parts, format="parquet").head(
+        5, columns=["lane", "position", "ordinal"], filter=ds.field("is_keyed_hidden")
+    )
+    spelled = {(row["position"], row["ordinal"]): row["coordinate"] for row in audit.findings}
+    return [
+        spelled.get((str(row["position"]), str(row["ordinal"])), f"{row['position']}:{row['ordinal']}")
+        for row in hidden.to_pylist()
+    ]

@@ -1,0 +1,157 @@
+"""The plan intent: what a recovery would send, on which evidence, under which conditions. Writes nothing at the sink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge
+from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.plans import (
+    BatchCounts,
+    PlanVerdict,
+    plan_conclude,
+    plan_digest,
+    plan_promise,
+    scope_digest,
+)
+from recovery_api.models import Intent
+from recovery_api.services.plans import plan_record, plan_refuse, plan_start
+from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
+from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
+from workers.spark.jobs.audit import Evidence, evidence_read
+from workers.spark.jobs.redrive import batch_inspect, batch_without, parts_split, unrepresentable_read
+
+
+def plan_run(intent: Intent, report: Any) -> None:
+    """Compute the intent's plan and record it: ready, nothing owed, or refused by a condition that is named.
+
+    Raises: FrontierRefused (the plan is refused with it); transient errors, after which the intent is offered again.
+    """
+    plan = plan_start(intent.plan)
+    pipeline = plan.pipeline
+    sink = sink_connector(pipeline)
+    capability: Capability = sink.capability()
+    request = request_make(
+        pipeline,
+        evidence_directory("plans", str(plan.id)),
+        frontier=frontier_from_row(plan.frontier) if plan.frontier else None,
+    )
+    with session_open(intent) as session, evidence_read(session, request, report) as found:
+        report(step="reading what is owed", done=0, total=found.batch_count, unit="events")
+        content = (
+            batch_inspect(session, found) if found.batch_count else {"bytes": 0, "unrepresentable": 0, "sample": []}
+        )
+        found = batch_without(found, unrepresentable_read(found.directory))
+        limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
+        parts = parts_split(found, limit)
+    report(step="recording")
+    batch = _batch(found, content["unrepresentable"])
+    conditions = conditions_judge(_plan_evidence(found, content["unrepresentable"]), capability)
+    verdict, refusal = plan_conclude(batch, conditions)
+    frontier = frontier_as_row(
+        {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
+    )
+    fields: dict[str, Any] = {
+        "samples": content["sample"],
+        "pins": {
+            "source_snapshot": found.source_reading.identity,
+            "sink_snapshot": found.sink_reading.identity,
+            "promise": plan_promise(capability),
+            "batch_bytes": str(content["bytes"]),
+            "batch_digest": found.batch_digest,
+            "parts": [frontier_as_row(part) for part in parts],
+            "weaknesses": weaknesses(found, lane_verdicts(found)),
+            "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
+        },
+        "evidence_uri": found.directory,
+        "evidence_digest": evidence_digest(found),
+        "stranded_count": sum(one.stranded for one in found.lanes.values()),
+    }
+    rows = [condition.as_row() for condition in conditions]
+    if verdict is PlanVerdict.REFUSED:
+        assert refusal is not None
+        plan_refuse(
+            plan, conditions=rows, says=f"{refusal.says} {refusal.remedy}", now=timezone.now(), intent=intent, **fields
+        )
+        return
+    plan_record(
+        plan,
+        digest=_digest(pipeline.name, pipeline.scope, found, capability),
+        frontier=frontier,
+        conditions=rows,
+        batch={name: str(count) for name, count in batch.by_class().items()},
+        batch_count=batch.provably_missing,
+        says=_says(batch, found, conditions, len(parts)),
+        now=timezone.now(),
+        intent=intent,
+        **fields,
+    )
+
+
+def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
+    counts = [one.counts for one in found.lanes.values()]
+    return BatchCounts(
+        provably_missing=found.batch_count,
+        unknowable=sum(one.floor_uncovered for one in counts),
+        acknowledged=sum(one.acknowledged for one in counts),
+        altered_at_the_sink=sum(one.lost_hidden for one in counts),
+        not_representable=unrepresentable,
+    )
+
+
+def _plan_evidence(found: Evidence, unrepresentable: int) -> PlanEvidence:
+    counts = [one.counts for one in found.lanes.values()]
+    safe = [one.reading.safe for lane, one in found.lanes.items() if lane in found.source_reading.lanes]
+    return PlanEvidence(
+        premature_count=sum(one.premature for one in counts),
+        duplicate_count=sum(one.duplicate_payloads for one in counts),
+        altered_count=sum(one.lost_hidden for one in counts),
+        coordinates_ascending=all(one.coordinates_ascending for one in counts),
+        frontier_is_safe=all(one.coordinate is not None for one in safe) or not any(c.history_rows for c in counts),
+        safe_frontier_says=" ".join(dict.fromkeys(one.says for one in safe)),
+        safe_frontier_weakness=" ".join(dict.fromkeys(one.weakness for one in safe if one.weakness)) or None,
+        lost_below_floor_count=sum(one.floor_uncovered for one in counts),
+        unknown_below_floor_count=sum(one.justification_unknown for one in counts),
+        unrepresentable_count=unrepresentable,
+        stranded_count=sum(one.stranded for one in found.lanes.values()),
+        record_is_complete=found.sink_reading.is_complete and found.source_reading.is_complete,
+        batch_count=found.batch_count,
+    )
+
+
+def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability: Capability) -> str:
+    return plan_digest(
+        pipeline=pipeline,
+        frontier={lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
+        floor={
+            lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
+        },
+        scope_digest=scope_digest(scope),
+        capability=capability,
+        history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},
+        batch_digest=found.batch_digest,
+        batch_count=found.batch_count,
+        acknowledged=(
+            f"{lane}:{position}:{ordinal}"
+            for lane, question in found.spec.questions.items()
+            if question.acknowledged is not None
+            for position, ordinal in zip(
+                question.acknowledged["position"].to_pylist(), question.acknowledged["ordinal"].to_pylist(), strict=True
+            )
+        ),
+    )
+
+
+def _says(batch: BatchCounts, found: Evidence, conditions: list[Condition], parts: int) -> str:
+    at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
+    if not batch.provably_missing:
+        held_back = batch.altered_at_the_sink + batch.not_representable + batch.unknowable
+        rest = f" {held_back} lost events cannot be delivered by a fire; see the conditions." if held_back else ""
+        return f"Nothing to send at {at}.{rest}"
+    open_ = [condition.name for condition in conditions if not condition.holds]
+    split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
+    noted = f" Look at: {', '.join(open_)}." if open_ else " Every condition holds."
+    return f"{batch.provably_missing} events are owed at {at} and would be sent{split}.{noted}"

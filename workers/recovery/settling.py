@@ -1,0 +1,58 @@
+"""The settle intent: learn from the sink itself what is true, and bring the control database to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from recovery_api.domain.errors import Refused
+from recovery_api.domain.restores import SinkMemory
+from recovery_api.models import Intent, Pipeline, Sink
+from recovery_api.services.sinks import sink_clear, sink_remember
+from workers.connectors.base import FencedSink, SinkState
+from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
+from workers.recovery.protocol import recovery_run
+from workers.recovery.verdicts import audit_write
+from workers.spark.jobs.audit import evidence_read
+
+
+def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
+    """A recovery half done is settled by locking its claim, and finished; a sink found restored is made safe again."""
+    if intent.recovery is not None:
+        return recovery_run(intent, report)
+    if intent.sink is None:
+        raise Refused("settling", "neither a recovery nor a sink is named", "Name one of the two.")
+    return _sink_settle(intent, report, intent.sink)
+
+
+def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
+    """Compare the sink with the memory of it; where it was restored, raise its counter above both and audit in full.
+
+    What was certified before stays void: only the audit made here counts (THEORY section 4, step 9).
+    """
+    pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink)
+    connector: FencedSink = sink_connector(pipeline)
+    report(step="asking the sink")
+    state = connector.state()
+    finding = sink_remember(sink, _said(state), actor=intent.taken_by, now=timezone.now())
+    if not finding.is_restored:
+        return {"sink": sink.name, "standing": finding.standing.value, "says": finding.says}
+    report(step="raising the counter", says=f"above {finding.counter_floor}")
+    connector.counter_raise(finding.counter_floor + 1)
+    started_at = timezone.now()
+    request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
+    with session_open(intent) as session, evidence_read(session, request, report) as found:
+        pass
+    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, intent=intent)
+    sink_clear(sink, _said(connector.state()), audit=audit, actor=intent.taken_by, now=timezone.now())
+    return {
+        "sink": sink.name,
+        "standing": "trusted again",
+        "audit": str(audit.id),
+        "says": f"{finding.says} Its counter was raised and a full audit ran: {audit.says}",
+    }
+
+
+def _said(state: SinkState) -> SinkMemory:
+    return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)

@@ -1,0 +1,188 @@
+"""From what one pair of readings showed to what may be said of it, and the rows that record it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from django.utils import timezone
+
+from recovery_api.domain import verdicts
+from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
+from recovery_api.domain.verdicts import Below, Status, Verdict
+from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
+from recovery_api.services.audits import FINDINGS_PAGE, audit_record
+from workers.connectors.base import LaneReading
+from workers.spark.jobs.audit import Evidence, LaneEvidence
+
+STATUS = {
+    Status.EXACTLY_ONCE: AuditStatus.EXACTLY_ONCE,
+    Status.OWED: AuditStatus.OWED,
+    Status.HAZARD: AuditStatus.HAZARD,
+    Status.ACKNOWLEDGED: AuditStatus.ACKNOWLEDGED,
+    Status.UNKNOWN: AuditStatus.UNKNOWN,
+}
+WORST_FIRST = (Status.HAZARD, Status.OWED, Status.UNKNOWN, Status.ACKNOWLEDGED, Status.EXACTLY_ONCE)
+
+
+def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
+    """The verdict of each lane, with its ground and its weaknesses."""
+    return {lane: _lane_verdict(found, lane_found) for lane, lane_found in found.lanes.items()}
+
+
+def verdict_worst(judged: Mapping[str, Verdict]) -> Verdict:
+    """The verdict that speaks for the pipeline: the worst lane's."""
+    return min(judged.values(), key=lambda verdict: WORST_FIRST.index(verdict.status))
+
+
+def audit_write(
+    pipeline: Pipeline,
+    found: Evidence,
+    *,
+    started_at: datetime,
+    is_full: bool,
+    intent: Intent | None = None,
+    recovery: Recovery | None = None,
+) -> Audit:
+    """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction."""
+    judged = lane_verdicts(found)
+    worst = verdict_worst(judged)
+    counts = [verdict.counts for verdict in judged.values()]
+    return audit_record(
+        pipeline,
+        status=STATUS[worst.status],
+        exit_code=worst.exit_code,
+        now=timezone.now(),
+        started_at=started_at,
+        is_full=is_full,
+        says=" ".join(worst.says),
+        intent=intent,
+        recovery=recovery,
+        generation=recovery.generation if recovery else None,
+        findings=findings_page(found),
+        frontier=frontier_as_row({lane: one.frontier for lane, one in found.lanes.items()}),
+        lanes={lane: lane_row(found, found.lanes[lane], verdict) for lane, verdict in judged.items()},
+        lost_count=sum(max(one.lost_retained, one.lost_journal) for one in counts),
+        premature_count=sum(one.premature for one in counts),
+        duplicate_count=sum(one.duplicate_payloads for one in counts),
+        acknowledged_count=sum(one.acknowledged for one in counts),
+        obligation_count=sum(one.obligations_retained for one in counts),
+        accepted_count=sum(one.accepted_rows for one in counts),
+        weaknesses=weaknesses(found, judged),
+        source_snapshot=found.source_reading.identity,
+        sink_snapshot=found.sink_reading.identity,
+        matching=worst.matching,
+        evidence_uri=found.directory,
+        evidence_digest=evidence_digest(found),
+        evidence_rows=found.findings_count,
+    )
+
+
+def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str, Any]:
+    """One lane for the audit's row: what was judged, on which ground, and what came out."""
+    safe = lane.reading.safe
+    return {
+        **verdict.as_row(),
+        "frontier": coordinate_as_row(lane.frontier),
+        "frontier_says": found.spell(lane.frontier),
+        "safe_frontier": {
+            "says": found.spell(safe.coordinate) if safe.coordinate else "nothing is safe yet",
+            "ground": safe.ground,
+            "because": safe.says,
+            "waits_for": list(safe.waits_for),
+            "weakness": safe.weakness,
+        },
+        "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
+        "history": {name: str(value) for name, value in lane.fingerprint.items()},
+        "above_frontier_owed": str(lane.stranded),
+    }
+
+
+def findings_page(found: Evidence) -> list[dict[str, Any]]:
+    """The first findings, for the screen; the rest lies in the evidence directory."""
+    page: list[dict[str, Any]] = []
+    for part in sorted(Path(found.directory).glob("part-*.parquet")):
+        if len(page) >= FINDINGS_PAGE:
+            break
+        for batch in pq.ParquetFile(part).iter_batches(batch_size=FINDINGS_PAGE):
+            page += [_finding_row(found, row) for row in batch.slice(0, FINDINGS_PAGE - len(page)).to_pylist()]
+            break
+    return page
+
+
+def evidence_digest(found: Evidence) -> str:
+    """A digest of everything the verdict rests on: snapshots, counts, the batch and the history's fingerprint."""
+    bound = {
+        "source": found.source_reading.identity,
+        "sink": found.sink_reading.identity,
+        "lanes": {
+            lane: {
+                "frontier": coordinate_as_row(one.frontier),
+                "history": {name: str(value) for name, value in one.fingerprint.items()},
+                "counts": repr(one.counts),
+            }
+            for lane, one in found.lanes.items()
+        },
+        "batch": [str(found.batch_count), found.batch_digest],
+    }
+    return hashlib.sha256(json.dumps(bound, sort_keys=True).encode()).hexdigest()
+
+
+def weaknesses(found: Evidence, judged: Mapping[str, Verdict]) -> list[str]:
+    """Every assumption the verdict makes, once."""
+    said = [*found.source_reading.weaknesses, *found.sink_reading.weaknesses]
+    for verdict in judged.values():
+        said += verdict.weaknesses
+    return list(dict.fromkeys(said))
+
+
+def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
+    safe = lane.reading.safe
+    certified = found.spec.questions[lane.lane].certified_below
+    below = Below.NOTHING_DROPPED
+    if lane.counts.justification_unknown:
+        below = Below.NOTHING
+    elif lane.reading.floor is not None:
+        below = Below.CERTIFIED if certified is not None and lane.reading.floor <= certified else Below.NOTHING
+    return verdicts.verdict_make(
+        lane.lane,
+        found.spell(lane.frontier),
+        lane.counts,
+        verdicts.Evidence(
+            below=below,
+            unread=_unread(found, lane.reading),
+            weaknesses=(safe.weakness,) if safe.weakness else (),
+            grounds=(
+                f"Safe frontier by {safe.ground}: {safe.says}",
+                f"Source snapshot {found.source_reading.identity}",
+                f"Sink snapshot {found.sink_reading.identity}",
+            ),
+        ),
+    )
+
+
+def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
+    unread = []
+    for end, name in ((found.source_reading, "source"), (found.sink_reading, "acceptance record")):
+        if not end.is_complete:
+            unread.append(f"The {name} could not be read whole. " + " ".join(end.weaknesses))
+    if reading.safe.coordinate is None and reading.head is not None:
+        unread.append(" ".join(["Nothing is safe to judge yet.", reading.safe.says, *reading.safe.waits_for]))
+    return tuple(unread)
+
+
+def _finding_row(found: Evidence, row: dict[str, Any]) -> dict[str, Any]:
+    from recovery_api.domain.coordinates import Coordinate
+
+    return {
+        **{name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()},
+        "position": str(row["position"]),
+        "ordinal": str(row["ordinal"]),
+        "entry": None if row["entry"] is None else str(row["entry"]),
+        "coordinate": found.spell(Coordinate(row["position"], row["ordinal"])),
+    }
