@@ -11,6 +11,15 @@ from recovery_api.domain.errors import NotFound
 from recovery_api.models import Audit, Pipeline, Plan
 
 
+def is_id(text: str) -> bool:
+    """Whether `text` is spelled like an id of this database, and so cannot be a name."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
 def plan_get(plan_id: UUID | str) -> Plan:
     """Raises: NotFound."""
     try:

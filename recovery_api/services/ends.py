@@ -11,6 +11,7 @@ from django.db import transaction
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
+from recovery_api.selectors.plans import is_id
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -166,6 +167,8 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
 
 
 def name_check(what: str, name: str) -> None:
-    """Raises: BadInput for a name nobody could type, link or tell from a coordinate."""
+    """Raises: BadInput for a name nobody could type, link, or tell from an id or a lane."""
+    if is_id(name):
+        raise BadInput(f"{what}.name", f"{name!r} is spelled like an id", "Choose a name a person would say.")
     if not name.strip() or name != name.strip() or len(name) > 200 or any(ord(c) < 32 or c in "/=," for c in name):
         raise BadInput(f"{what}.name", f"{name!r} cannot be a name", "1 to 200 characters, no slash, comma or equals.")
