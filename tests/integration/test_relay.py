@@ -19,7 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
 from tests.integration.relay_world import OUTBOX, RelayWorld
-from workers.connectors.sinks.kit import kit_sql, names_get
+from workers.connectors.sinks.kit import names_get
+from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import Position, Spelling
 from workers.wire import wire_hold, wire_release
 
@@ -33,7 +34,7 @@ def relay_world(database_factory: Callable[[str], str], tmp_path: Path) -> Itera
     name = str(conninfo_to_dict(sink)["dbname"])
     kit = kit_options(options_parse(KIND, {"dsn": "env:UNUSED", "schema": RelayWorld.kit_schema}))
     with psycopg.connect(sink) as connection:
-        connection.execute(kit_sql(kit, name).encode())
+        kit_install(connection, kit)
         login = f"{name}_login"
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(login), login))
         connection.execute(

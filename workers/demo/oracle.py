@@ -24,11 +24,11 @@ FROM {outbox}
 ACCEPTED = "SELECT position, payload_digest FROM {record} ORDER BY entry"
 
 LETTERS_DUE = """
-SELECT key, content::text FROM (
+SELECT key, ROW(content ->> 'customer', content ->> 'cents', content ->> 'state')::text FROM (
     SELECT DISTINCT ON (key) key, op, content FROM {outbox} ORDER BY key, id DESC
 ) AS latest WHERE op <> 'delete'
 """
-LETTERS_THERE = "SELECT key, content::text FROM {letters}"
+LETTERS_THERE = "SELECT number, ROW(customer, cents, state)::text FROM {letters}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,13 @@ def opinion_form(world: World, frontier: int) -> Opinion:
         duplicates=sum(1 for count in accepted.values() if count > 1),
         premature=sum(count for payload, count in accepted.items() if payload not in committed),
     )
+
+
+def committed_above(world: World, cursor: int) -> int:
+    """How many committed events lie beyond `cursor`: what nobody can decide at the source."""
+    query = sql.SQL("SELECT count(*) FROM {} WHERE id > {}")
+    rows = _rows(world.orders, query.format(sql.Identifier(world.schema, "outbox"), sql.Literal(cursor)))
+    return int(rows[0][0])
 
 
 def letters_differ(world: World) -> list[str]:

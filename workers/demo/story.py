@@ -13,9 +13,10 @@ from typing import Any
 
 from workers.demo import recover
 from workers.demo.business import trade
-from workers.demo.incident import WRITERS, Incident, RelayProcess, highest_committed, incident_make
+from workers.demo.incident import SLOW_REQUESTS, WRITERS, Incident, RelayProcess, highest_committed, incident_make
 from workers.demo.narrator import Narrator
-from workers.demo.oracle import Opinion, letters_differ, opinion_form
+from workers.demo.oracle import Opinion, committed_above, letters_differ, opinion_form
+from workers.demo.recover import Said
 from workers.demo.world import World
 from workers.wire import wire_drop, wire_release
 
@@ -81,16 +82,15 @@ class Story:
         return self.ending
 
     def introduce(self) -> None:
-        self.tell.step("Two databases, one promise")
-        self.tell.say(
-            f"`orders` is a shop: every change of an order and its outbox row are one transaction. `mail` accepts one "
-            f"letter for each outbox row. This is incident {self.world.incident}; pipeline {self.world.pipeline}."
+        world, tell = self.world, self.tell
+        tell.step("Two databases, one promise")
+        tell.say(
+            "`orders` is a shop: every change of an order and its outbox row are one transaction. `mail` accepts one "
+            "letter for each outbox row, through the sink kit: a fence, a generation counter, claims, an acceptance "
+            f"record. The relay's role may deliver there; it can neither claim nor fire. Incident {world.incident}."
         )
-        recover.pipeline_register(self.world)
-        self.tell.say(
-            "The sink kit is installed in `mail`: a fence, a generation counter, claims and an acceptance record. "
-            "The relay's role may deliver; it cannot claim, arm or fire."
-        )
+        for line in recover.pipeline_register(world):
+            tell.command(line)
 
     def crash(self) -> None:
         world, tell = self.world, self.tell
@@ -99,83 +99,77 @@ class Story:
         tell.step(f"A relay delivers, generation {incident.first_generation}")
         tell.say(
             f"{WRITERS} writers at once: {first.committed_transactions + second.committed_transactions} transactions "
-            f"committed, {first.rolled_back_transactions + second.rolled_back_transactions} rolled back. The relay reads "
-            "`id > cursor`, as most do."
+            f"committed, {first.rolled_back_transactions + second.rolled_back_transactions} rolled back, ids committing "
+            "in whatever order. The relay reads `id > cursor`, as most do."
         )
         tell.step("Its cursor passes what has not committed yet")
         tell.say(
-            f"An import and a few slow requests had drawn the ids {incident.skipped_ids[0]} to "
+            f"An import and {SLOW_REQUESTS} slow requests drew the ids {incident.skipped_ids[0]} to "
             f"{incident.skipped_ids[-1]} and committed after the relay had read past them: "
-            f"{len(incident.skipped_ids)} events that it will never look at again. No error anywhere."
+            f"{len(incident.skipped_ids)} events it will never look at again. No error anywhere."
         )
         tell.step(f"SIGKILL between acceptance and checkpoint, generation {incident.crashed_generation}")
         tell.say(
             f"Stopped for a deployment while {third.committed_events} more events committed, then started again. Of its "
-            "first batch one send is held back in flight, the others are accepted by the sink, and the process is killed "
-            f"(signal {incident.killed_by}) before it records its cursor."
+            "first batch one send is held back in flight, the others are accepted by the sink, and the process is "
+            f"killed (signal {incident.killed_by}) before it records its cursor."
         )
 
     def audit(self) -> None:
         world, tell, ending, cursor = self.world, self.tell, self.ending, self.incident.cursor
-        tell.step("What the cursor claims")
-        opinion = opinion_form(world, highest_committed(world))
-        beyond = opinion.committed_above(cursor)
+        beyond = committed_above(world, cursor)
+        tell.step(f"What the cursor claims: everything up to {cursor}, nothing beyond")
         tell.say(
-            f"Everything up to {cursor} is delivered, it says, and {beyond} committed events lie beyond it. Whether the "
-            "sink has any of those cannot be known on this side: source, outbox and cursor look the same either way. "
-            "Resuming from the cursor re-sends what was accepted; skipping ahead loses what was not; and neither looks "
-            "behind the cursor."
+            f"{beyond} committed events lie beyond it. Whether the sink has any of them cannot be decided on this side: "
+            "outbox and cursor look the same either way. Resuming from the cursor would send again what was accepted; "
+            "skipping ahead would lose what was not; neither looks behind the cursor."
         )
         found = recover.audit(world)
-        ending.frontier = found.frontier
-        ending.before = found.counts
-        opinion = opinion_form(world, found.frontier)
+        ending.frontier, ending.before = int(found.body["frontier"]), found.counts
+        opinion = opinion_form(world, ending.frontier)
         lost_beyond = sum(id_ > cursor for id_ in opinion.lost)
-        tell.step(f"What the audit finds at the safe frontier {found.frontier}")
+        tell.step(f"What the audit finds at the safe frontier {ending.frontier}")
         tell.command(found.line)
-        tell.table(
-            [
-                ("obligations", opinion.obligations),
-                ("lost", found.counts["lost"]),
-                ("duplicates", found.counts["duplicates"]),
-                ("premature", found.counts["premature"]),
-            ]
-        )
+        tell.table([("obligations", found.body["obligations"]), *found.counts.items()])
         tell.say(
-            f"Decidable at the sink: of the {beyond} events beyond the cursor it has {beyond - lost_beyond} and lacks "
-            f"{lost_beyond}; behind the cursor, where nobody would have looked, it lacks {len(opinion.lost) - lost_beyond}."
+            f"Ambiguous at the source, decidable at the sink: of the {beyond} events beyond the cursor it accepted "
+            f"{beyond - lost_beyond} and lacks {lost_beyond}. And behind the cursor, where nobody would have looked, it "
+            f"lacks {len(opinion.lost) - lost_beyond}."
         )
-        ending.check("the audit and the plain SQL agree on what was lost", _agree(found.counts, opinion))
-        ending.check("something was lost before", bool(opinion.lost))
+        ending.check("before: the audit and plain SQL over both databases agree", _agree(found, opinion))
+        ending.check("before: something was owed", bool(opinion.lost))
 
     def recover(self) -> None:
         world, tell, ending = self.world, self.tell, self.ending
-        planned = recover.plan(world, ending.frontier)
-        ending.planned = planned.batch_count
-        tell.step(f"The plan: {planned.batch_count} events")
+        planned = recover.plan(world, str(ending.frontier))
+        ending.planned = int(planned.body["planned"])
+        tell.step(f"The plan: send {ending.planned} events, and nothing else")
         tell.command(planned.line)
-        tell.table([(condition, says) for condition, says in planned.conditions])
-        tell.say("A plan writes nothing at the sink. Its digest is what gets approved.")
+        for condition in planned.body["conditions"]:
+            tell.say(f"[{_HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
+        tell.say("A plan writes nothing at the sink. What gets approved is its digest, by somebody else.")
         more = trade(world, SEED + 3, WRITERS, 4)
-        tell.step("Approve and re-drive")
-        done = recover.approve_and_redrive(world, planned)
-        ending.landed = done.landed_count
-        for line in done.lines:
-            tell.command(line)
+        tell.step("The fire")
+        approved, done = recover.approve(planned), recover.redrive(world, planned)
+        ending.landed = int(done.body["landed"])
+        tell.command(approved.line)
+        tell.command(done.line)
         tell.say(
-            f"Business went on meanwhile: {more.committed_events} more events, above the frontier. The claim raised the "
-            f"sink's fence to generation {done.generation}; the record was read under it, the batch armed, staged and "
-            f"fired in one transaction: {done.landed_count} landed. Outcome: {done.outcome}."
+            f"Business went on meanwhile ({more.committed_events} more events, above the frontier). The claim raised "
+            f"the sink's fence to generation {done.body['generation']}; the record was read again under it, the batch "
+            f"armed, staged by Spark and fired in one transaction: {ending.landed} landed. {done.body['says']}"
         )
-        ending.check("everything planned landed", planned.batch_count == done.landed_count == len(ending.before and done.owed))
+        ending.check("everything planned landed", ending.planned == ending.landed == ending.before["lost"])
+        ending.check("the recovery ended exactly once at f", done.body["outcome"] == "exactly_once")
 
     def release(self) -> None:
-        self.tell.step("The send held back in flight arrives")
+        self.tell.step("The send that was held back in flight arrives")
         word = wire_release(self._wire)
         self.ending.fenced_stragglers = int(word == "fenced")
         self.tell.say(
-            f"Generation {self.incident.crashed_generation} is below the fence. The sink says: {word}. The dead relay's "
-            "request had outlived it, and its event was delivered by the recovery."
+            f"It carries generation {self.incident.crashed_generation}, below the fence. The sink says: {word}. Its "
+            "relay is dead, its event was delivered by the recovery, and without a fence it would have come in twice "
+            "at a sink without an identity key."
         )
         self.ending.check("the held-back send was fenced", word == "fenced")
 
@@ -190,33 +184,37 @@ class Story:
         accepted, absorbed = relay.words.get("accepted", 0), relay.words.get("absorbed", 0)
         tell.say(
             f"The sink gave it generation {relay.generation} and the position {relay.started_at}: everything up to there "
-            f"is accepted, whatever its own cursor ({self.incident.cursor}) says. It reads up to the safe frontier now, "
-            f"and delivered {accepted} events ({absorbed} were there already)."
+            f"is accepted, whatever its cursor says (it said {self.incident.cursor}). It reads up to the safe frontier "
+            f"from now on: {accepted} delivered, {absorbed} absorbed."
         )
-        self.ending.check("the relay ended well", code == 0)
-        self.ending.check("it started from the hand-over", (relay.started_at or 0) >= self.ending.frontier)
+        self.ending.check(
+            "the relay started from the hand-over", code == 0 and relay.started_at == self.ending.frontier
+        )
 
     def judge(self) -> None:
         world, tell, ending = self.world, self.tell, self.ending
-        found = recover.audit(world, ending.frontier)
+        found = recover.audit(world, str(ending.frontier))
         opinion = opinion_form(world, ending.frontier)
-        ending.after = {**found.counts, "exactly_once": found.is_exactly_once and opinion.is_exactly_once}
-        ending.check("the product says exactly once at f", found.is_exactly_once)
-        ending.check("plain SQL over both databases says so too", opinion.is_exactly_once)
-        ending.check("the verdict and the plain SQL agree", _agree(found.counts, opinion))
+        says_so = found.code == 0 and found.body["status"] == "exactly_once"
+        ending.after = {**found.counts, "exactly_once": says_so and opinion.is_exactly_once}
+        ending.check("after: the product's verdict is exactly once at f", says_so)
+        ending.check(
+            "after: plain SQL over both databases finds nothing lost, doubled or premature at f",
+            opinion.is_exactly_once,
+        )
+        ending.check("after: the two agree", _agree(found, opinion))
         at_head = opinion_form(world, highest_committed(world))
-        ending.check("nothing is lost up to the head either", at_head.is_exactly_once)
-        ending.check("every letter is what its order's last event says", not letters_differ(world))
-        word = "Exactly once at f" if ending.is_success else "NOT exactly once at f"
-        tell.step(f"{word} = {ending.frontier}")
+        ending.check("after: the relay delivered what came later, once", at_head.is_exactly_once)
+        ending.check("after: every letter says what its order's last event says", not letters_differ(world))
+        tell.step(f"{'Exactly once' if ending.is_success else 'NOT exactly once'} at f = {ending.frontier}")
         tell.command(found.line)
         for sentence, holds in ending.checks:
-            tell.say(f"{'holds' if holds else 'FAILS'}: {sentence}")
+            tell.say(f"[{_HOLDS[holds]}] {sentence}")
 
 
-def _agree(counts: dict[str, int], opinion: Opinion) -> bool:
-    return (counts["lost"], counts["duplicates"], counts["premature"]) == (
-        len(opinion.lost),
-        opinion.duplicates,
-        opinion.premature,
-    )
+_HOLDS = {True: "holds", False: "FAILS", None: "unknown"}
+
+
+def _agree(found: Said, opinion: Opinion) -> bool:
+    theirs = {"lost": len(opinion.lost), "duplicates": opinion.duplicates, "premature": opinion.premature}
+    return found.counts == theirs

@@ -9,12 +9,16 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.kinds import options_parse
+from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
+from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import CURSOR_TABLE
 
 MARK = "Made by the Fencepost demo; it may be dropped."
@@ -48,8 +52,10 @@ GRANT SELECT, MAINTAIN ON {schema}.outbox TO {relay}, {auditor};
 MAIL_TABLES = """
 CREATE SCHEMA {post};
 CREATE TABLE {post}.letters (
-    key text PRIMARY KEY,
-    content jsonb
+    number text PRIMARY KEY,
+    customer text,
+    cents bigint,
+    state text
 );
 """
 
@@ -81,14 +87,40 @@ class World:
 
     @property
     def pipeline(self) -> str:
-        return f"{self.prefix}orders-mail-{self.incident}".replace("_", "-")
+        return f"{self.end_name('orders')}-mail"
 
     def reference(self, role: str) -> str:
         """Where the address that `role` connects with is written."""
         return f"file:{self.credentials / role}"
 
-    def role(self, role: str) -> str:
-        return f"{self.prefix}{role}"
+    def end_name(self, database: str) -> str:
+        """What `orders` or `mail` of this incident is registered as."""
+        return f"{self.prefix}{database}-{self.incident}".replace("_", "-")
+
+    def source_options(self) -> dict[str, Any]:
+        """How the product is told to read the outbox."""
+        return {
+            "connection": self.reference("orders_auditor"),
+            "schema": self.schema,
+            "table": "outbox",
+            "coordinate": ["id"],
+            "event_id": "event_id",
+            "op": "op",
+            "key": "key",
+            "content": "content",
+            "share_lock": True,
+        }
+
+    def sink_options(self) -> dict[str, Any]:
+        """The sink kit, with the letters as its mapped target."""
+        return {
+            "dsn": self.reference("mail_recoverer"),
+            "schema": self.kit_schema,
+            "target_schema": self.post_schema,
+            "target": "letters",
+            "target_key": "number",
+            "target_columns": {"customer": "customer", "cents": "cents", "state": "state"},
+        }
 
 
 def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
@@ -124,6 +156,11 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
         orders.execute(grant.format(cursor, sql.Identifier(roles["orders_auditor"])))
     with psycopg.connect(databases["mail"], autocommit=True) as mail:
         mail.execute(sql.SQL(MAIL_TABLES).format(post=sql.Identifier(world.post_schema)))
+        kit = kit_options(options_parse(KIND, world.sink_options()))
+        groups = kit_install(mail, kit)["roles"]
+        for trade in ("relay", "recoverer"):
+            grant = sql.SQL("GRANT {} TO {}")
+            mail.execute(grant.format(sql.Identifier(groups[trade]), sql.Identifier(roles[f"mail_{trade}"])))
     return world
 
 
