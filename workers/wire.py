@@ -57,6 +57,7 @@ def wire_hold(path: Path, sink: str, schema: str, generation: int, event: str) -
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # it outlives this process: it must not hold its pipes open
         text=True,
         start_new_session=True,
         cwd=Path(__file__).resolve().parent.parent,

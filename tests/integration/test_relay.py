@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,13 +15,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
-from tests.integration.relay_world import OUTBOX, RelayWorld
+from tests.integration.relay_world import RelayWorld
 from workers.connectors.sinks.kit import names_get
 from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import Position, Spelling
 from workers.wire import wire_hold, wire_release
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture
@@ -32,7 +27,7 @@ def relay_world(database_factory: Callable[[str], str], tmp_path: Path) -> Itera
     """A fresh source and a fresh sink with the kit installed, and a login that is a relay and nothing more."""
     source, sink = database_factory("relay_source"), database_factory("relay_sink")
     name = str(conninfo_to_dict(sink)["dbname"])
-    kit = kit_options(options_parse(KIND, {"dsn": "env:UNUSED", "schema": RelayWorld.kit_schema}))
+    kit = kit_options(options_parse(KIND, {"connection": "env:UNUSED", "schema": RelayWorld.kit_schema}))
     with psycopg.connect(sink) as connection:
         kit_install(connection, kit)
         login = f"{name}_login"
@@ -239,16 +234,3 @@ def test_the_relays_login_can_neither_claim_nor_arm_nor_fire_nor_write_the_recor
     ):
         with relay_world.sink_as_relay() as sink, pytest.raises(psycopg.errors.InsufficientPrivilege):
             sink.execute(statement)
-
-
-def test_the_relay_names_its_table_by_schema_and_refuses_an_unknown_flag() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "workers.relay", "--outbox", OUTBOX, "--nonsense"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert "--nonsense" in ended.stderr

@@ -114,7 +114,7 @@ class World:
     def sink_options(self) -> dict[str, Any]:
         """The sink kit, with the letters as its mapped target."""
         return {
-            "dsn": self.reference("mail_recoverer"),
+            "connection": self.reference("mail_recoverer"),
             "schema": self.kit_schema,
             "target_schema": self.post_schema,
             "target": "letters",
