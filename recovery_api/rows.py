@@ -131,7 +131,7 @@ def plan_as_row(plan: Plan) -> Row:
         "planned": plan.batch_count,
         "batch": plan.batch,
         "conditions": plan.conditions,
-        "samples": plan.samples,
+        "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,
         "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
         "author": plan.author,
@@ -204,6 +204,14 @@ def omission_as_row(omission: AcknowledgedOmission) -> Row:
 
 def _frontier(pipeline: Pipeline, row: Mapping[str, Any] | None) -> str | None:
     return frontier_format(row, source_spelling(pipeline.source)) if row else None
+
+
+def _spelled(pipeline: Pipeline, row: Row) -> Row:
+    """A row with its coordinate as the source spells it, where it holds one."""
+    if "coordinate" in row or "position" not in row:
+        return row
+    held = Coordinate(int(row["position"]), int(row.get("ordinal") or 0))
+    return {**row, "coordinate": coordinate_format(held, source_spelling(pipeline.source))}
 
 
 def _time(moment: datetime | None) -> str | None:

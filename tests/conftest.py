@@ -54,7 +54,7 @@ def spark_remote() -> str:
 
 @pytest.fixture(scope="session")
 def database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str], str]]:
-    """`database_factory(name_hint) -> dsn` of a fresh database; it and roles named after it go when the session ends."""
+    """`database_factory(name_hint) -> dsn` of a fresh database; it and the roles named after it go at the end."""
     names: list[str] = []
 
     def make(name_hint: str) -> str:

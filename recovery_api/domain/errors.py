@@ -104,7 +104,7 @@ class TerminalError(FencepostError):
 
 class BadInput(TerminalError):
     code = "bad_input"
-    fields = ("field", "problem", "remedy")
+    fields: ClassVar[tuple[str, ...]] = ("field", "problem", "remedy")
     template = "{field}: {problem}. {remedy}"
 
 

@@ -41,10 +41,7 @@ def config_read(path: str, known: Iterable[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(path, "the whole file", "cannot be read as UTF-8 text", "Check the path.") from error
     try:
-        if file.suffix == ".toml":
-            found = tomllib.loads(text)
-        else:
-            found = json.loads(text, object_pairs_hook=_without_repeats)
+        found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text, object_pairs_hook=_without_repeats)
     except _Repeated as error:
         raise BadFile(path, f"member {error}", "is given twice", "Give each member once.") from error
     except ValueError as error:

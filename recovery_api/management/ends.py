@@ -12,11 +12,12 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.lines import end_lines, report_lines
-from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
+from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
 from recovery_api.models import End, Intent, Sink, Source
-from recovery_api.rows import end_as_row
+from recovery_api.rows import end_as_row, intent_as_row
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
 from recovery_api.services.ends import connection_test_request, options_check, sink_create, source_create
+from recovery_api.services.sinks import sink_settle_request
 
 TEST_SECONDS = 60.0
 NOT_REACHED = ("unreachable", "engine_unavailable", "sink_busy", "transient")
@@ -42,6 +43,10 @@ class EndCommand(FencepostCommand):
         test = subcommand_add(subparsers, "test", f"test a registered {self.word} through a worker")
         test.add_argument("name")
         wait_arguments(test, seconds=TEST_SECONDS)
+        if self.word == "sink":
+            settle = subcommand_add(subparsers, "settle", "compare a sink with what it said; make a restored one safe")
+            settle.add_argument("name")
+            wait_arguments(settle)
 
     def answer(self, now: datetime, **options: Any) -> Shown:
         steps: dict[str, Callable[..., Shown]] = {
@@ -49,6 +54,7 @@ class EndCommand(FencepostCommand):
             "add": self._add,
             "show": self._show,
             "test": self._test,
+            "settle": self._settle,
         }
         return steps[options["what"]](now, options)
 
@@ -91,6 +97,18 @@ class EndCommand(FencepostCommand):
         if (problem := self._test_problem(ended)) is not None:
             return problem
         return Shown({"name": end.name, **(ended.result or {})}, [f"{end.name}:", *report_lines(ended.result or {})])
+
+    def _settle(self, now: datetime, options: dict[str, Any]) -> Shown:
+        sink = sink_get(options["name"])
+        intent = sink_settle_request(sink, actor=options["actor"], now=now, wake=not options["here"])
+        follow = f"Look again: manage.py intents wait {intent.id}"
+        if not is_waiting(options):
+            return Shown(intent_as_row(intent), [f"Settling is queued as {intent.id}.", follow], UNKNOWN)
+        ended = intent_await(intent, options, self.stderr)
+        if (problem := intent_problem(ended, follow)) is not None:
+            return problem
+        result = ended.result or {}
+        return Shown({"name": sink.name, **result}, [f"{sink.name}: {result.get('says') or result}"])
 
     def _test_problem(self, intent: Intent) -> Shown | None:
         """What to show where the test did not end, or found that this end cannot serve."""

@@ -62,8 +62,9 @@ def audit_lines(row: Row) -> list[str]:
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} obligations and {row['accepted']:,} accepted",
     ]
     for lane, found in sorted(row["lanes"].items()):
-        if isinstance(found, dict) and (ground := found.get("safe_frontier_says") or found.get("ground")):
-            lines.append(f"  lane {lane}: {ground}")
+        if safe := found.get("safe_frontier"):
+            lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
+            lines += [f"    waits for {name}" for name in safe["waits_for"]]
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
@@ -143,7 +144,8 @@ def omission_lines(rows: list[Row]) -> list[str]:
 def _finding(finding: Row) -> str:
     where = finding.get("coordinate") or finding.get("position")
     lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
-    return " ".join(str(part) for part in (finding.get("finding"), f"{where}{lane}", finding.get("cause")) if part)
+    parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"), finding.get("key"))
+    return " ".join(str(part) for part in parts if part)
 
 
 def _value(value: Any) -> str:

@@ -31,14 +31,8 @@ def pipeline_create(
 
     Raises: BadInput, UnknownOption; Refused where the sink already serves a pipeline.
     """
-    name_check("pipeline", name)
-    keys = _scope_check(scope)
-    parsed = pipeline_options_parse(options or {})
-    kept = {option: parsed[option] for option in options or {} if parsed[option] is not None}
-    taken = BadInput(
-        "pipeline.name", f"{name!r} is taken", f"Choose another, or see it: manage.py pipelines show {name}."
-    )
-    special = {"a_pipeline_name_is_registered_once": taken}
+    keys, kept = pipeline_check(name, sink, scope=scope, options=options)
+    special = {"a_pipeline_name_is_registered_once": _taken(name)}
     with constraints_mapped(f"registering pipeline {name}", special), transaction.atomic():
         pipeline = Pipeline.objects.create(
             name=name,

@@ -59,7 +59,7 @@ def recovery_request(
         return first
     _check_approval(plan, now)
     action = f"redriving {pipeline.name}"
-    with constraints_mapped(action, {"a_pipeline_has_one_unfinished_recovery": _occupied(pipeline)}):
+    with constraints_mapped(action, {"a_pipeline_has_one_unfinished_recovery": _occupied(pipeline, action)}):
         try:
             with transaction.atomic():
                 return _request(plan, reason.strip(), actor, now, attestations, wake)
@@ -127,13 +127,10 @@ def recovery_finish(
     data: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Recovery:
-    """The recovery, finished; its intent ends with it. A finished one whose outcome is unknown can be settled again.
-
-    Raises: Refused where another got there first.
-    """
+    """The recovery, finished; its intent ends with it. Raises: Refused where another got there first."""
     if outcome not in RecoveryOutcome.values:
         raise BadInput("outcome", f"{outcome!r} is no outcome", f"One of: {', '.join(RecoveryOutcome.values)}.")
-    if recovery.state == RecoveryState.FINISHED and recovery.outcome != RecoveryOutcome.UNKNOWN:
+    if recovery.state == RecoveryState.FINISHED:
         raise Refused(f"finishing {recovery}", f"it is finished: {recovery.outcome}", "Nothing was written.")
     with transaction.atomic():
         _write(
@@ -200,26 +197,39 @@ def recovery_wanted(recovery: Recovery) -> str:
 def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wake: bool = True) -> Intent:
     """An intent to learn from the sink what became of it; the live one where somebody is at it already.
 
-    Raises: Refused where it is finished with a known outcome.
+    One that ended unknown is unfinished again from now on.
+    Raises: Refused where it is finished with a known outcome, or the pipeline has another unfinished recovery.
     """
-    if recovery.state == RecoveryState.FINISHED and recovery.outcome != RecoveryOutcome.UNKNOWN:
-        raise Refused(f"settling {recovery}", f"it is finished: {recovery.outcome}", "There is no more to do.")
-    for _ in range(3):
-        live = Intent.objects.filter(recovery=recovery, state__in=LIVE_STATES).first()
+    action = f"settling {recovery}"
+    occupied = {"a_pipeline_has_one_unfinished_recovery": _occupied(recovery.pipeline, action)}
+    with constraints_mapped(action, occupied), transaction.atomic():
+        locked = Recovery.objects.select_for_update().get(id=recovery.id)  # orders two requests: the second attaches
+        live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
             return live
-        try:
-            return intent_create(
-                IntentAction.SETTLE,
-                actor=actor,
-                now=now,
-                pipeline=recovery.pipeline,
-                recovery=recovery,
-                wake=wake,
-            )
-        except Refused:
-            continue  # another request created one in between: attach to it
-    raise Refused(f"settling {recovery}", "other requests keep getting there first", "Look at it again.")
+        if locked.state == RecoveryState.FINISHED:
+            _reopen(locked, actor, now)
+        return intent_create(
+            IntentAction.SETTLE, actor=actor, now=now, pipeline=locked.pipeline, recovery=locked, wake=wake
+        )
+
+
+def _reopen(recovery: Recovery, actor: str, now: datetime) -> None:
+    """Unfinished again: to be verified where every part has fired, else to be settled. Only an unknown outcome may."""
+    if recovery.outcome != RecoveryOutcome.UNKNOWN:
+        raise Refused(f"settling {recovery}", f"it is finished: {recovery.outcome}", "There is no more to do.")
+    has_fired = recovery.fired_at is not None and recovery.batch_index >= recovery.batches
+    to = RecoveryState.VERIFYING if has_fired else RecoveryState.SETTLING
+    fields = {"state": to, "outcome": None, "finished_at": None, "moved_at": now, "certificate": None}
+    _write(recovery, {"state": RecoveryState.FINISHED, "outcome": RecoveryOutcome.UNKNOWN}, fields)
+    event_append(
+        EventKind.STEP,
+        actor=actor,
+        now=now,
+        says=f"Its outcome was unknown; {actor} asked the sink again.",
+        recovery=recovery,
+        generation=recovery.generation,
+    )
 
 
 class _AnotherFirst(Exception):
@@ -280,11 +290,11 @@ def _of_plan(plan: Plan) -> Recovery | None:
     return Recovery.objects.filter(plan=plan).select_related("pipeline", "plan").first()
 
 
-def _occupied(pipeline: Pipeline) -> Refused:
+def _occupied(pipeline: Pipeline, action: str) -> Refused:
     first = Recovery.objects.filter(~Q(state=RecoveryState.FINISHED), pipeline=pipeline).first()
     named = f"recovery {first.id} ({first.state})" if first else "another recovery"
     return Refused(
-        f"redriving {pipeline.name}",
+        action,
         f"{named} is unfinished",
         f"Wait for it, or settle it: manage.py recovery {pipeline.name} settle.",
     )

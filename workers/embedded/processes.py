@@ -40,6 +40,17 @@ def orphans_adopt() -> None:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def orphans_reap(own: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Takes note of adopted orphans that ended; a zombie counts as alive for whoever waits for it."""
+    for process in own:
+        process.poll()
+    with contextlib.suppress(ChildProcessError):
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if any(process.pid == ended.si_pid for process in own):
+                return  # it ended this moment; its own Popen takes note
+            os.waitpid(ended.si_pid, 0)
+
+
 def process_spawn(
     command: Sequence[str | Path],
     *,
@@ -58,7 +69,7 @@ def process_spawn(
     def follow_parent() -> None:
         if _libc is not None:
             _libc.prctl(_PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
-            if os.getppid() == 1 != parent:
+            if os.getppid() != parent:  # it died before the kernel was told
                 os._exit(1)
 
     parent = os.getpid()
@@ -73,7 +84,9 @@ def process_spawn(
             stderr=subprocess.STDOUT if output else None,
             start_new_session=is_service,
             preexec_fn=follow_parent,
-            **({"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}),
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
         )
 
 

@@ -65,5 +65,8 @@ class Redis:
     def finish(self, port: int) -> None:
         """Nothing to do."""
 
+    def discard(self) -> None:
+        """Nothing to do."""
+
     def url(self, port: int) -> str:
         return f"redis://:{self.password}@127.0.0.1:{port}/0"

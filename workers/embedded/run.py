@@ -31,6 +31,7 @@ from workers.embedded.processes import (
     group_stop,
     is_same_process,
     orphans_adopt,
+    orphans_reap,
     process_spawn,
     wait_until,
 )
@@ -38,7 +39,11 @@ from workers.embedded.redis import Redis
 from workers.embedded.services import Place, Service, StartFailed, file_private, port_free
 from workers.embedded.spark import PROJECT, Spark
 
-SERVICES: dict[str, type[Service]] = {"spark": Spark, "redis": Redis, "postgres": PostgreSQL}
+SERVICES: dict[str, type[Spark] | type[Redis] | type[PostgreSQL]] = {
+    "spark": Spark,
+    "redis": Redis,
+    "postgres": PostgreSQL,
+}
 """The slowest start first."""
 PREFIX = "fencepost-run-"
 ATTEMPTS = 3
@@ -96,6 +101,9 @@ def _run_own(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
     finally:
         _services_stop(run)
         (run.place.directory / "run.json").unlink(missing_ok=True)
+        if run.place.is_temporary:
+            for service in services:
+                service.discard()
 
 
 def _services_start(run: Run, services: Sequence[Service]) -> dict[str, str]:
@@ -144,9 +152,10 @@ def _service_spawn(run: Run, service: Service) -> tuple[subprocess.Popen[bytes],
 
 
 def _services_stop(run: Run) -> None:
-    with ThreadPoolExecutor(max(1, len(run.started))) as pool:
-        list(pool.map(lambda it: group_stop(it[1].pid, it[0].stop_signal, it[0].stop_seconds), run.started))
-    for _, process, _ in run.started:
+    living = [(service, process) for service, process, _ in run.started if process.poll() is None]
+    with ThreadPoolExecutor(max(1, len(living))) as pool:
+        list(pool.map(lambda it: group_stop(it[1].pid, it[0].stop_signal, it[0].stop_seconds), living))
+    for _, process in living:
         process.wait()
     children_stop(grace_seconds=3)
 
@@ -163,6 +172,7 @@ def _command_wait(run: Run, command: Sequence[str], addresses: Mapping[str, str]
             run.command.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             run.command.wait(timeout=0.5)
+        orphans_reap([run.command, *(process for _, process, _ in run.started)])
     for service, process, _ in run.started:
         if process.poll() is not None:
             print(f"embedded: {service.name} had ended before CMD did; see {service.log}", file=sys.stderr)
@@ -303,6 +313,8 @@ def temporary_clean() -> None:
             with (directory / "lock").open("r+") as file:
                 if _lock_try(file):
                     stale_stop(directory)
+                    for service in SERVICES.values():
+                        service(Place(directory, is_temporary=True)).discard()
                     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -58,6 +58,10 @@ class Service(Protocol):
 
     def url(self, port: int) -> str: ...
 
+    def discard(self) -> None:
+        """Removes what a temporary run has outside its place."""
+        ...
+
 
 def port_free() -> int:
     """A loopback port nobody listens on now. Somebody may be quicker: then the service ends and is started again."""

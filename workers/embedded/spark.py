@@ -95,6 +95,9 @@ class Spark:
     def finish(self, port: int) -> None:
         """Nothing to do."""
 
+    def discard(self) -> None:
+        """Nothing to do."""
+
     def url(self, port: int) -> str:
         # A token without TLS is only sent to `localhost`, by that name; the `/` is required before parameters.
         return f"sc://localhost:{port}/;token={self.token}"

@@ -61,9 +61,9 @@ def session_get(session_id: str | None = None) -> SparkSession:
 
 @atexit.register
 def session_drop() -> None:
-    """Forgets this process's session, and releases it at the server where this process made it. The next call makes one.
+    """Forgets this process's session and releases it at the server; the next `session_get` makes another.
 
-    One that was attached to is left to the server's idle limit.
+    One that was only attached to is left to the server's idle limit.
     """
     if (session := _sessions.pop(os.getpid(), None)) is not None:
         _close(session)

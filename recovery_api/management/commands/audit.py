@@ -9,8 +9,8 @@ from recovery_api.management.base import UNKNOWN, FencepostCommand, Shown
 from recovery_api.management.lines import audit_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
 from recovery_api.rows import audit_as_row, intent_as_row
+from recovery_api.selectors.audits import audit_get
 from recovery_api.selectors.ends import pipeline_get
-from recovery_api.selectors.plans import audit_get
 from recovery_api.services.audits import audit_request
 
 

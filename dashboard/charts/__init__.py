@@ -1,0 +1,1 @@
+"""What is drawn: pure functions from rows to Plotly figures, without Django."""
