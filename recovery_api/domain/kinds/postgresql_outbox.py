@@ -11,7 +11,7 @@ COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xi
 KIND = Kind(
     name="postgresql_outbox",
     end="source",
-    says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only read, in read-only transactions.",
+    says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only ever read.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -19,14 +19,14 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped from the table. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
             type="choice",
             default="keeps",
             choices=("keeps", "purges"),
         ),
         Option(
             "share_lock",
-            "Make a bare number's frontier safe by a SHARE lock for a moment. Needs MAINTAIN on the table (17 and newer).",
+            "Make a bare number's frontier safe by a moment's SHARE lock. Needs MAINTAIN on the table (17+).",
             type="boolean",
             default=False,
         ),
@@ -53,7 +53,7 @@ KIND = Kind(
         ),
         Option(
             "grace_seconds",
-            "Without a better ground: how long a transaction that drew a number may take to commit. It is an assumption.",
+            "Without a better ground: how long a transaction that drew a number may take to commit. An assumption.",
             type="integer",
             default=30,
             minimum=0,

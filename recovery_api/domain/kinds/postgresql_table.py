@@ -26,7 +26,7 @@ KIND = Kind(
         ),
         Option("admitted_in", "An xid8 column: the transaction that admitted the entry."),
         Option(
-            "is_complete",
+            "is_append_only",
             "Your word that rows are never updated or deleted. Without it every verdict from this record is unknown.",
             type="boolean",
             default=True,
