@@ -92,7 +92,7 @@ def claim_record(recovery: Recovery, said: Mapping[str, Any], *, now: datetime, 
     _check(said)
     with transaction.atomic():
         # The pipeline's row orders two recorders of one claim, also where the claim has no row yet.
-        Pipeline.objects.select_for_update().get(id=recovery.pipeline_id)
+        Pipeline.objects.select_for_update(no_key=True).get(id=recovery.pipeline_id)
         claim = Claim.objects.filter(pipeline_id=recovery.pipeline_id, generation=said["generation"]).first()
         if claim is None:
             claim = Claim(

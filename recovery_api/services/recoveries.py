@@ -172,7 +172,7 @@ def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime,
     if not reason.strip():
         raise BadInput("reason", "is missing", "Say why, in a sentence; it stays in the timeline.")
     with transaction.atomic():
-        locked = Recovery.objects.select_for_update().get(id=recovery.id)
+        locked = Recovery.objects.select_for_update(no_key=True).get(id=recovery.id)
         if locked.state == RecoveryState.FINISHED:
             raise Refused(
                 f"asking {recovery} to {wanted}", f"it is finished: {locked.outcome}", "There is no more to do."
@@ -203,7 +203,9 @@ def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wa
     action = f"settling {recovery}"
     occupied = {"a_pipeline_has_one_unfinished_recovery": _occupied(recovery.pipeline, action)}
     with constraints_mapped(action, occupied), transaction.atomic():
-        locked = Recovery.objects.select_for_update().get(id=recovery.id)  # orders two requests: the second attaches
+        locked = Recovery.objects.select_for_update(no_key=True).get(
+            id=recovery.id
+        )  # orders two requests: the second attaches
         live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
             return live
@@ -237,19 +239,19 @@ class _AnotherFirst(Exception):
 
 
 def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: Sequence[str], wake: bool) -> Recovery:
-    """Plan applied, recovery, intent and event: all of them or none."""
-    applied = Plan.objects.filter(
-        id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
-    ).update(state=PlanState.APPLIED)
-    if not applied:
-        raise _AnotherFirst
-    sink = Sink.objects.select_for_update().get(id=plan.pipeline.sink_id)
+    """Plan applied, recovery, intent and event: all of them or none. Locks the sink first, as `sink_remember` does."""
+    sink = Sink.objects.select_for_update(no_key=True).get(id=plan.pipeline.sink_id)
     if sink.restored_at is not None:
         raise Refused(
             f"redriving {plan.pipeline.name}",
             sink.restored_says or "its sink was restored",
             f"Audit it in full: manage.py audit {plan.pipeline.name} --full.",
         )
+    applied = Plan.objects.filter(
+        id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
+    ).update(state=PlanState.APPLIED)
+    if not applied:
+        raise _AnotherFirst
     recovery = Recovery.objects.create(
         plan=plan,
         pipeline=plan.pipeline,
