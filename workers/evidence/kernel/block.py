@@ -343,10 +343,10 @@ def _bounds(history: Rows, keys: Keys, met: Met) -> dict[str, int | None]:
     return {
         "coordinates_repeated": met.repeated_coordinates,
         "entries_descending": descending,
-        "first_position": low and low.position,
-        "first_ordinal": low and low.ordinal,
-        "last_position": high and high.position,
-        "last_ordinal": high and high.ordinal,
+        "first_position": low.position if low else None,
+        "first_ordinal": low.ordinal if low else None,
+        "last_position": high.position if high else None,
+        "last_ordinal": high.ordinal if high else None,
         "first_entry": None if entry is None else int(entry.min()),
         "last_entry": None if entry is None else int(entry.max()),
     }
