@@ -98,7 +98,7 @@ def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
         worker = subprocess.Popen(
             [
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
-                *("--queues", "spark,default", "--concurrency", "2", "--loglevel", "INFO"),
+                *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
                 *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
             ],
             stdout=to,

@@ -87,15 +87,15 @@ class World:
 
     @property
     def pipeline(self) -> str:
-        return f"{self.end_name('orders')}-mail"
+        return self.end_name("orders-mail")
 
     def reference(self, role: str) -> str:
         """Where the address that `role` connects with is written."""
         return f"file:{self.credentials / role}"
 
-    def end_name(self, database: str) -> str:
+    def end_name(self, end: str) -> str:
         """What `orders` or `mail` of this incident is registered as."""
-        return f"{self.prefix}{database}-{self.incident}".replace("_", "-")
+        return f"{self.prefix}{end}-{self.incident}".replace("_", "-")
 
     def source_options(self) -> dict[str, Any]:
         """How the product is told to read the outbox."""
