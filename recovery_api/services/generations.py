@@ -43,12 +43,13 @@ SAID = frozenset(
         "fired_at",
         "landed_count",
         "absorbed_count",
+        "altered_count",
         "start",
         "superseded_by",
     }
 )
-"""What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at` and `fired_at` are not kept."""
-KEPT = SAID - {"generation", "claimed_at", "fired_at"}
+"""What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at`, `fired_at` and `altered_count` are not kept."""
+KEPT = SAID - {"generation", "claimed_at", "fired_at", "altered_count"}
 
 
 def generation_record(

@@ -12,7 +12,7 @@ from tests.integration.recovery.world import World, run
 
 pytestmark = pytest.mark.spark
 
-NOTHING = ["e1", "e2", "e3", "e4", "e5"]
+EVENTS = ["e1", "e2", "e3", "e4", "e5"]
 
 
 def committed(world: World, *keys: str) -> None:
@@ -110,11 +110,11 @@ def test_an_acknowledged_omission_stays_lost_and_is_not_sent(world: World) -> No
 def test_a_recovery_above_the_limit_is_split_by_frontier(world: World) -> None:
     world.pipeline.options = {"batch_limit": 2}
     world.pipeline.save()
-    committed(world, *NOTHING)
+    committed(world, *EVENTS)
     recovery = world.recover()
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says
     assert (recovery.batches, recovery.landed_count) == (3, 5)
-    assert world.accepted_keys() == NOTHING
+    assert world.accepted_keys() == EVENTS
     assert recovery.claims.filter(state="fired").count() == 3
 
 

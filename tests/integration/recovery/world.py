@@ -108,7 +108,7 @@ class World:
                 )
             ]
             whole = [
-                (table, connection.execute(f'SELECT t::text FROM fencepost."{table}" t ORDER BY 1').fetchall())  # noqa: S608
+                (table, connection.execute(f'SELECT t::text FROM fencepost."{table}" t ORDER BY 1').fetchall())
                 for table in tables
             ]
         return repr(whole)
@@ -130,9 +130,7 @@ class World:
         return plan_approve(plan.id, plan.digest, "grace", timezone.now())
 
     def request(self, plan: Plan) -> Recovery:
-        return recovery_request(
-            plan.id, "the relay crashed", self.pipeline.name, "ada", now=timezone.now(), wake=False
-        )
+        return recovery_request(plan.id, "the relay crashed", self.pipeline.name, "ada", now=timezone.now(), wake=False)
 
     def recover(self, frontier: str | None = None) -> Recovery:
         """Plan, approve, apply, to the end."""
