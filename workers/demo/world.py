@@ -6,6 +6,7 @@ Roles have what they need and nothing else; their passwords live in files under 
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,13 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
 from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import CURSOR_TABLE
 
+PREFIX = re.compile(r"([a-z][a-z0-9_]{0,19})?")
 MARK = "Made by the Fencepost demo; it may be dropped."
 ROLES = ("orders_app", "orders_relay", "orders_auditor", "mail_relay", "mail_recoverer")
 RELAY = "letters"
@@ -91,7 +93,7 @@ class World:
 
     def reference(self, role: str) -> str:
         """Where the address that `role` connects with is written."""
-        return f"file:{self.credentials / role}"
+        return f"file:{self.credentials / (self.prefix + role)}"
 
     def end_name(self, end: str) -> str:
         """What `orders` or `mail` of this incident is registered as."""
@@ -126,8 +128,12 @@ class World:
 def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
     """A new incident's world in the cluster of `admin`, a superuser's address of any database there.
 
-    Raises: Refused where a database of that name is not the demo's own.
+    Raises: Refused where a database of that name is not the demo's own; BadInput for a prefix that cannot be one.
     """
+    if not PREFIX.fullmatch(prefix):
+        raise BadInput(
+            "--prefix", f"{prefix!r} cannot begin a name", "Use at most 20 of a to z, 0 to 9 and underscore."
+        )
     databases = {name: _database_ensure(admin, f"{prefix}{name}") for name in ("orders", "mail")}
     credentials.mkdir(parents=True, exist_ok=True, mode=0o700)
     roles = {role: f"{prefix}{role}" for role in ROLES}
@@ -136,7 +142,7 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
             password = secrets.token_urlsafe(18)
             end = databases[role.partition("_")[0]]
             _role_ensure(cluster, name, password, database_name(end))
-            _secret_write(credentials / role, make_conninfo(end, user=name, password=password))
+            _secret_write(credentials / name, make_conninfo(end, user=name, password=password))
     with psycopg.connect(databases["orders"], autocommit=True) as orders:
         incident = 1 + max(_incidents(orders), default=0)
         world = World(incident, databases["orders"], databases["mail"], credentials, prefix)
