@@ -7,16 +7,16 @@ and every check holds is the story a success.
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.demo import recover
 from workers.demo.business import trade
 from workers.demo.incident import SLOW_REQUESTS, WRITERS, Incident, RelayProcess, highest_committed, incident_make
 from workers.demo.narrator import Narrator
 from workers.demo.oracle import Opinion, committed_above, letters_differ, opinion_form
-from workers.demo.recover import Said
+from workers.demo.recover import Operator, Said
 from workers.demo.world import World
 from workers.wire import wire_drop, wire_release
 
@@ -58,9 +58,10 @@ class Ending:
 class Story:
     """One telling. `directory`: where the wire's socket goes; its path must be short."""
 
-    def __init__(self, world: World, directory: Path, tell: Narrator) -> None:
+    def __init__(self, world: World, directory: Path, tell: Narrator, is_progress_shown: bool = False) -> None:
         self.world = world
         self.tell = tell
+        self.operator = Operator(world, tell.command, is_progress_shown)
         self.ending = Ending()
         self.incident = Incident()
         self._wire = directory / "wire"
@@ -89,8 +90,7 @@ class Story:
             "letter for each outbox row, through the sink kit: a fence, a generation counter, claims, an acceptance "
             f"record. The relay's role may deliver there; it can neither claim nor fire. Incident {world.incident}."
         )
-        for line in recover.pipeline_register(world):
-            tell.command(line)
+        self.operator.register()
 
     def crash(self) -> None:
         world, tell = self.world, self.tell
@@ -124,13 +124,12 @@ class Story:
             "outbox and cursor look the same either way. Resuming from the cursor would send again what was accepted; "
             "skipping ahead would lose what was not; neither looks behind the cursor."
         )
-        found = recover.audit(world)
+        tell.step("What the audit finds, at the safe frontier")
+        found = self.operator.audit()
         ending.frontier, ending.before = int(found.body["frontier"]), found.counts
         opinion = opinion_form(world, ending.frontier)
         lost_beyond = sum(id_ > cursor for id_ in opinion.lost)
-        tell.step(f"What the audit finds at the safe frontier {ending.frontier}")
-        tell.command(found.line)
-        tell.table([("obligations", found.body["obligations"]), *found.counts.items()])
+        tell.table([("frontier", ending.frontier), ("obligations", found.body["obligations"]), *found.counts.items()])
         tell.say(
             f"Ambiguous at the source, decidable at the sink: of the {beyond} events beyond the cursor it accepted "
             f"{beyond - lost_beyond} and lacks {lost_beyond}. And behind the cursor, where nobody would have looked, it "
@@ -141,22 +140,25 @@ class Story:
 
     def recover(self) -> None:
         world, tell, ending = self.world, self.tell, self.ending
-        planned = recover.plan(world, str(ending.frontier))
+        tell.step("The plan")
+        planned = self.operator.plan(ending.frontier)
         ending.planned = int(planned.body["planned"])
-        tell.step(f"The plan: send {ending.planned} events, and nothing else")
-        tell.command(planned.line)
         for condition in planned.body["conditions"]:
             tell.say(f"[{_HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
-        tell.say("A plan writes nothing at the sink. What gets approved is its digest, by somebody else.")
-        more = trade(world, SEED + 3, WRITERS, 4)
-        tell.step("The fire")
-        approved, done = recover.approve(planned), recover.redrive(world, planned)
-        ending.landed = int(done.body["landed"])
-        tell.command(approved.line)
-        tell.command(done.line)
         tell.say(
-            f"Business went on meanwhile ({more.committed_events} more events, above the frontier). The claim raised "
-            f"the sink's fence to generation {done.body['generation']}; the record was read again under it, the batch "
+            f"Send these {ending.planned} events and nothing else. A plan writes nothing at the sink; what gets approved "
+            "is its digest, and by somebody else."
+        )
+        tell.step("The fire, while business goes on")
+        self.operator.approve(planned)
+        with ThreadPoolExecutor(1) as pool:
+            meanwhile = pool.submit(trade, world, SEED + 3, WRITERS, 4)
+            done = self.operator.redrive(planned)
+            more = meanwhile.result()
+        ending.landed = int(done.body["landed"])
+        tell.say(
+            f"{more.committed_events} more events committed meanwhile, above the frontier. The claim raised the sink's "
+            f"fence to generation {done.body['generation']}; the record was read again under it, the batch "
             f"armed, staged by Spark and fired in one transaction: {ending.landed} landed. {done.body['says']}"
         )
         ending.check("everything planned landed", ending.planned == ending.landed == ending.before["lost"])
@@ -193,7 +195,8 @@ class Story:
 
     def judge(self) -> None:
         world, tell, ending = self.world, self.tell, self.ending
-        found = recover.audit(world, str(ending.frontier))
+        tell.step(f"The verdict at f = {ending.frontier}, twice: by the product and by plain SQL")
+        found = self.operator.audit(ending.frontier)
         opinion = opinion_form(world, ending.frontier)
         says_so = found.code == 0 and found.body["status"] == "exactly_once"
         ending.after = {**found.counts, "exactly_once": says_so and opinion.is_exactly_once}
@@ -206,10 +209,9 @@ class Story:
         at_head = opinion_form(world, highest_committed(world))
         ending.check("after: the relay delivered what came later, once", at_head.is_exactly_once)
         ending.check("after: every letter says what its order's last event says", not letters_differ(world))
-        tell.step(f"{'Exactly once' if ending.is_success else 'NOT exactly once'} at f = {ending.frontier}")
-        tell.command(found.line)
         for sentence, holds in ending.checks:
             tell.say(f"[{_HOLDS[holds]}] {sentence}")
+        tell.say(f"{'Exactly once' if ending.is_success else 'NOT exactly once'} at f = {ending.frontier}.")
 
 
 _HOLDS = {True: "holds", False: "FAILS", None: "unknown"}

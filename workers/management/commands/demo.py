@@ -45,10 +45,11 @@ class Command(BaseCommand):
             if not getattr(settings, name):
                 raise BadInput(name, "is not set", "`make demo` starts what is missing.")
         tell = Narrator(sys.stderr if options["json"] else cast(TextIO, self.stdout))
+        is_progress_shown = not options["json"] and sys.stderr.isatty()
         var = Path(settings.VAR_DIR) / "demo"
         world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
         with worker_running(var / "worker.log"), tempfile.TemporaryDirectory(prefix="fencepost-") as directory:
-            ending = self.story(world, Path(directory), tell).run()
+            ending = self.story(world, Path(directory), tell, is_progress_shown).run()
             if not options["once"]:
                 self._stay(tell, world, ending)
         if options["json"]:
