@@ -67,6 +67,7 @@ def meet(
     accepted: DataFrame,
     journal: DataFrame | None = None,
     journal_lanes: Collection[str] | None = None,
+    block_rows: int = BLOCK_ROWS,
 ) -> Meeting:
     """Judges every lane asked about, in one job.
 
@@ -84,7 +85,7 @@ def meet(
         kept = kept.unionByName(journal.select(*HISTORY_COLUMNS, f.lit("journal").alias("end")))
     record = accepted.select(*ACCEPTED_COLUMNS)
     with engine_errors_mapped():
-        heads, bounds, unasked = _survey(questions, kept, record, separate)
+        heads, bounds, unasked = _survey(questions, kept, record, separate, block_rows)
         asked = {lane: replace(question, journal_head=heads.get(lane)) for lane, question in questions.items()}
         blocks = _lanes(history.sparkSession, bounds)
         verdicts = (
@@ -122,9 +123,13 @@ def files_meet(question: LaneQuestion, paths: Mapping[str, Path]) -> tuple[LaneC
 
 
 def _survey(
-    questions: Mapping[str, LaneQuestion], kept: DataFrame, record: DataFrame, separate: frozenset[str]
+    questions: Mapping[str, LaneQuestion],
+    kept: DataFrame,
+    record: DataFrame,
+    separate: frozenset[str],
+    block_rows: int,
 ) -> tuple[dict[str, Coordinate], dict[str, list[int]], dict[str, int]]:
-    """One small aggregation: each lane's journal head, and bounds between which lie about BLOCK_ROWS rows."""
+    """One small aggregation: each lane's journal head, and bounds between which lie about `block_rows` rows."""
     from pyspark.sql import functions as f
 
     shares = f.array(*(f.lit(place / (QUANTILES + 1)) for place in range(1, QUANTILES + 1)))
@@ -150,7 +155,7 @@ def _survey(
         head = row.journal_head if row.lane in separate else row.history_head
         if head is not None:
             heads[row.lane] = Coordinate(head.position, head.ordinal)
-        step = max(1, BLOCK_ROWS * (QUANTILES + 1) // row.rows)
+        step = max(1, block_rows * (QUANTILES + 1) // row.rows)
         bounds[row.lane] = sorted(set(row.quantiles[step - 1 :: step])) if step <= QUANTILES else []
     return heads, bounds, unasked
 

@@ -7,7 +7,8 @@ spelling is decided once; then they are resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ COLUMNS = {
     *("coordinate", "op", "key", "value", "value_text", "digest"),
     *("generation", "head", "lane", "event_id", "entry"),
 }
+SHOWN = ("op", "key", "value", "value_text", "digest")
 NEEDED = ("coordinate", "op", "key")
 DEFAULT_LANE = "0"
 
@@ -107,16 +109,17 @@ def events_read(path: Path, signs: SpellingSigns, name: str | None = None) -> Ev
     file = EventFile(path, FileNotes(name or path.name))
     rows: list[tuple[Any, ...]] = []
     has_content = all_deletes = False
-    for record, line in records_read(path, file.notes):
-        row = _event(record, line, file.notes, signs)
-        has_content = has_content or "value" in record or "value_text" in record or record.get("digest") is not None
-        all_deletes = (all_deletes or file.notes.rows == 0) and row[4] == "delete"
-        file.notes.rows += 1
-        file.lanes.add(row[2])
-        rows.append(row)
-        if len(rows) == BATCH_ROWS:
-            file.raw.append(_batch(rows))
-            rows = []
+    with closing(records_read(path, file.notes)) as records:
+        for record, line in records:
+            row = _event(record, line, file.notes, signs)
+            has_content = has_content or "value" in record or "value_text" in record or record.get("digest") is not None
+            all_deletes = (all_deletes or file.notes.rows == 0) and row[4] == "delete"
+            file.notes.rows += 1
+            file.lanes.add(row[2])
+            rows.append(row)
+            if len(rows) == BATCH_ROWS:
+                file.raw.append(_batch(rows))
+                rows = []
     if rows:
         file.raw.append(_batch(rows))
     if file.notes.rows and not has_content and not all_deletes:
@@ -127,19 +130,18 @@ def events_read(path: Path, signs: SpellingSigns, name: str | None = None) -> Ev
 def event_at(path: Path, places: set[int]) -> dict[int, dict[str, Any]]:
     """Op, key and content of the records at these places of the file, as written: a second reading, for a report."""
     found: dict[int, dict[str, Any]] = {}
-    if places:
-        for place, (record, _) in enumerate(records_read(path, FileNotes(path.name))):
+    with closing(records_read(path, FileNotes(path.name))) as records:
+        for place, (record, _) in enumerate(records):
+            if len(found) == len(places):
+                break
             if place in places:
-                named = ("op", "key", "value", "value_text", "digest")
-                found[place] = {name: record[name] for name in named if record.get(name, ABSENT) is not ABSENT}
-                if record.get("digest", 0) is None:
+                found[place] = {name: record[name] for name in SHOWN if name in record}
+                if record.get("digest", ABSENT) is None:
                     del found[place]["digest"]
-                if len(found) == len(places):
-                    break
     return found
 
 
-def records_read(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], int]]:
+def records_read(path: Path, notes: FileNotes) -> Generator[tuple[dict[str, Any], int], None, None]:
     """(record, line) of a file, by what it is: Parquet by its mark, CSV by its name or its header, else JSON lines.
 
     Raises: BadFile.

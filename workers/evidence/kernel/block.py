@@ -179,8 +179,11 @@ def _lost_findings(
     else:
         partner, alone = _paired(kept, whole, keys, retained_lost, journal_lost)
         parts = [(kept, keys.history, retained_lost, True, partner), (whole, keys.journal, alone, False, alone)]
-    tables, counts = [], dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
+    tables = [schemas.FINDING.empty_table()]
+    counts = dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
     for rows, key, numbers, is_retained, in_journal in parts:
+        if len(numbers) == 0:
+            continue
         hiding = _hiding(key[numbers], whole is kept, record, keys, met)
         is_acknowledged = _acknowledged(question, rows, numbers)
         tables.append(
