@@ -46,18 +46,18 @@ def _make(dsns: dict[str, str], rows: int) -> None:
     )
     with psycopg.connect(dsns["orders"], autocommit=True) as connection:
         connection.execute('CREATE TABLE outbox (id bigint PRIMARY KEY, "key" text, content jsonb)')
-        connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")  # noqa: S608
+        connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")
         connection.execute("VACUUM (ANALYZE, FREEZE) outbox")
     with psycopg.connect(dsns["mail"], autocommit=True) as connection:
         connection.execute("CREATE TABLE accepted (seq bigint NOT NULL, digest bytea NOT NULL)")
         connection.execute("SELECT setseed(0.5)")
         connection.execute(
-            f"INSERT INTO accepted SELECT i, {digest} FROM (SELECT i, {CONTENT} AS content "  # noqa: S608
+            f"INSERT INTO accepted SELECT i, {digest} FROM (SELECT i, {CONTENT} AS content "
             f"FROM generate_series(1, {rows}) i) made WHERE random() > 1.0 / 1024"
         )
         connection.execute("INSERT INTO accepted SELECT * FROM accepted WHERE random() < 0.0001")
         connection.execute(
-            f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"  # noqa: S608
+            f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"
         )
         connection.execute("CREATE INDEX ON accepted (seq)")
         connection.execute("VACUUM (ANALYZE, FREEZE) accepted")
@@ -170,7 +170,7 @@ class _Ways:
         connection.execute(f"ATTACH '{_libpq(self.mail)}' AS mail (TYPE postgres, READ_ONLY)")
         side = f"SELECT * FROM postgres_query('orders', '{source}')" if by_digest else "SELECT id FROM orders.outbox"
         row = connection.execute(
-            f"WITH o AS MATERIALIZED ({side}), a AS MATERIALIZED (SELECT {columns} FROM mail.accepted) "  # noqa: S608
+            f"WITH o AS MATERIALIZED ({side}), a AS MATERIALIZED (SELECT {columns} FROM mail.accepted) "
             f"SELECT (SELECT count(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM a WHERE {match})), "
             f"(SELECT count(*) FROM (SELECT {columns} FROM a GROUP BY {columns} HAVING count(*) > 1)), "
             f"(SELECT count(*) FROM a WHERE NOT EXISTS (SELECT 1 FROM o WHERE {match}))"

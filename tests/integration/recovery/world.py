@@ -108,7 +108,7 @@ class World:
                 )
             ]
             whole = [
-                (table, connection.execute(f'SELECT t::text FROM fencepost."{table}" t ORDER BY 1').fetchall())  # noqa: S608
+                (table, connection.execute(f'SELECT t::text FROM fencepost."{table}" t ORDER BY 1').fetchall())
                 for table in tables
             ]
         return repr(whole)
