@@ -35,7 +35,9 @@ def run(rows: int, count: int) -> None:
             print(f"\nA warm full audit of {rows:,} obligations by {columns}")
             peak = ways.check(width)
             rounds(ways.by_name(width), count, "two parallel COPYs of the same columns")
-            print(f"Peak beyond the idle engine: {peak / 2**20:.0f} MiB (this process and the Spark server, tasks included)")
+            print(
+                f"Peak beyond the idle engine: {peak / 2**20:.0f} MiB (this process and the Spark server, tasks included)"
+            )
 
 
 def _make(dsns: dict[str, str], rows: int) -> None:
@@ -132,10 +134,14 @@ class _Ways:
     def anti_join(self, width: Width) -> tuple[int, int, int]:
         """What a careful operator does with psql: bring one side over, compare in SQL."""
         by_digest = width is not Width.COORDINATE
-        columns, digest, match = ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d") if by_digest else (
-            "id",
-            "id",
-            "a.seq = o.id",
+        columns, digest, match = (
+            ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d")
+            if by_digest
+            else (
+                "id",
+                "id",
+                "a.seq = o.id",
+            )
         )
         with psycopg.connect(self.orders) as source, psycopg.connect(self.mail) as sink:
             sink.execute(f"CREATE TEMPORARY TABLE o (id bigint{', d bytea' if by_digest else ''}) ON COMMIT DROP")

@@ -66,7 +66,7 @@ class _World:
                 f"sha256(int8send(i)), 'insert', NULL, 'k' || i FROM generate_series(1, {FILLED}) i"
             )
             connection.execute(
-                "CREATE TABLE plain (lane text COLLATE \"C\", position bigint, ordinal bigint, op text, event_id text, "
+                'CREATE TABLE plain (lane text COLLATE "C", position bigint, ordinal bigint, op text, event_id text, '
                 '"key" text, content jsonb, accepted_at timestamptz, PRIMARY KEY (lane, position, ordinal))'
             )
             connection.execute(
