@@ -206,7 +206,7 @@ def test_altered_and_missing_are_told_apart_where_the_sink_could_not_hold_the_so
 def test_a_text_that_is_not_json_is_named_by_its_coordinate(bench: Bench) -> None:
     bench.run.execute("CREATE TABLE outbox (id bigint PRIMARY KEY, content text)")
     bench.run.execute("INSERT INTO outbox VALUES (1, '{}'), (2, '{\"a\":')")
-    with pytest.raises(Unsuitable, match="at 2.*not JSON"):
+    with pytest.raises(Unsuitable, match=r"at 2.*not JSON"):
         history(bench.source(content="content"), Width.PAYLOAD)
     assert len(history(bench.source(content="content", content_format="text"), Width.PAYLOAD)) == 2
 
