@@ -1,0 +1,79 @@
+"""System checks: what is set wrong, in a sentence, before anybody waits for it. `manage.py check`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+
+@register("fencepost")
+def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
+    return [*_database(), *_evidence(), *_broker(), *_engine()]
+
+
+def _database() -> list[CheckMessage]:
+    engine = settings.DATABASES.get("default", {}).get("ENGINE", "")
+    if not engine or engine.endswith(".dummy") or "postgresql" in engine:
+        return []
+    return [
+        Error(
+            f"The control database is {engine.rpartition('.')[2]}; Fencepost needs PostgreSQL.",
+            hint="Set DATABASE_URL to postgresql://….",
+            id="fencepost.E001",
+        )
+    ]
+
+
+def _evidence() -> list[CheckMessage]:
+    directory = getattr(settings, "FENCEPOST_EVIDENCE_DIR", None)
+    if directory is None:
+        return [Error("FENCEPOST_EVIDENCE_DIR is not set.", hint="Name a directory.", id="fencepost.E002")]
+    existing = next(path for path in (Path(directory).absolute(), *Path(directory).absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return [
+            Error(
+                f"Evidence cannot be written to {directory}: {existing} is not a directory this user may write.",
+                hint="Set FENCEPOST_EVIDENCE_DIR to a directory that workers and executors share.",
+                id="fencepost.E003",
+            )
+        ]
+    return []
+
+
+def _broker() -> list[CheckMessage]:
+    url = settings.REDIS_URL
+    if not url:
+        return []
+    if urlsplit(url).scheme not in ("redis", "rediss", "unix") or not (urlsplit(url).hostname or urlsplit(url).path):
+        return [Error("REDIS_URL is not an address of Redis.", hint="Like redis://host:6379/0.", id="fencepost.E004")]
+    return []
+
+
+def _engine() -> list[CheckMessage]:
+    url = settings.SPARK_REMOTE
+    if not url:
+        return []
+    parts = urlsplit(url)
+    if parts.scheme != "sc" or not parts.hostname:
+        return [
+            Error(
+                "SPARK_REMOTE is not an address of Spark Connect.",
+                hint="Like sc://host:15002/;user_id=fencepost.",
+                id="fencepost.E005",
+            )
+        ]
+    if ";" in parts.netloc:
+        return [
+            Error(
+                "SPARK_REMOTE lacks the slash before its parameters.",
+                hint="Write sc://host:15002/;user_id=….",
+                id="fencepost.E006",
+            )
+        ]
+    return []

@@ -8,10 +8,9 @@ runs against both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class ClaimState(StrEnum):
@@ -130,36 +129,26 @@ def fire_answer(generation: int, arm: int, is_staged_as_armed: bool, standing: S
     return Word.LANDED if is_staged_as_armed else Word.MISMATCH
 
 
-class SettlementOutcome(StrEnum):
-    """What a recovery's claim became, as far as the sink's own word decides it."""
+class Settlement(StrEnum):
+    """What a recovery's claim became, as far as the sink's own word decides it. The figures are in the reading."""
 
     FIRED = "fired"
-    """The batch landed, with the figures the sink recorded."""
+    """The batch landed, with the figures the sink recorded. Final."""
     SUPERSEDED = "superseded"
-    """A newer generation passed it: nothing of it landed, nothing can."""
+    """A newer generation passed it: nothing of it landed, nothing can. Final."""
     RELEASED = "released"
-    """A person gave it up: nothing of it landed, nothing can."""
+    """A person gave it up: nothing of it landed, nothing can. Final."""
     OPEN = "open"
-    """Nothing has landed, and its holder may still fire: claim again as the holder, else supersede with a newer one."""
+    """Nothing has landed, and its holder may still fire: a successor supersedes it with a newer claim."""
     UNCLAIMED = "unclaimed"
-    """The sink has no such claim. A request still waiting there may yet be granted: supersede it with a newer one."""
+    """The sink has no such claim. A request still waiting there may yet be granted: a newer claim voids that too."""
     UNKNOWN = "unknown"
     """The sink was not reached, or the reading was not one that settles."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    outcome: SettlementOutcome
-    says: str
-    landed_count: int | None = None
-    absorbed_count: int | None = None
-    superseded_by: int | None = None
-    start: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_final(self) -> bool:
         """Whether nothing can still change it at the sink."""
-        return self.outcome in (SettlementOutcome.FIRED, SettlementOutcome.SUPERSEDED, SettlementOutcome.RELEASED)
+        return self in (Settlement.FIRED, Settlement.SUPERSEDED, Settlement.RELEASED)
 
 
 class ClaimAsRead(Protocol):
@@ -169,72 +158,16 @@ class ClaimAsRead(Protocol):
     def generation(self) -> int: ...
     @property
     def state(self) -> str: ...
-    @property
-    def landed_count(self) -> int | None: ...
-    @property
-    def absorbed_count(self) -> int | None: ...
-    @property
-    def start(self) -> Mapping[str, Any] | None: ...
-    @property
-    def superseded_by(self) -> int | None: ...
 
 
-def settlement(claim: ClaimAsRead | None, generation: int, is_locked: bool) -> Settlement:
-    """What the claim of `generation` became. `claim` None: the sink was not reached.
+def settlement(claim: ClaimAsRead | None, generation: int | None = None, is_locked: bool = True) -> Settlement:
+    """What the claim became. `claim` None: the sink was not reached; `generation`: whose claim was asked for.
 
     `is_locked`: read by locking the claim, which waits for a fire still running. A plain reading settles only what can
     no longer change: fired, superseded, released.
     """
-    if claim is None or claim.generation != generation:
-        return Settlement(SettlementOutcome.UNKNOWN, "the sink did not say what became of the claim")
-    match ClaimState(claim.state):
-        case ClaimState.FIRED:
-            return Settlement(
-                SettlementOutcome.FIRED,
-                f"generation {generation} fired: {claim.landed_count} landed, {claim.absorbed_count} absorbed",
-                landed_count=claim.landed_count,
-                absorbed_count=claim.absorbed_count,
-                start=claim.start or {},
-            )
-        case ClaimState.SUPERSEDED:
-            return Settlement(
-                SettlementOutcome.SUPERSEDED,
-                f"generation {claim.superseded_by} passed the claim of {generation}: nothing of it landed",
-                superseded_by=claim.superseded_by,
-            )
-        case ClaimState.RELEASED:
-            return Settlement(SettlementOutcome.RELEASED, f"the claim of {generation} was given up: nothing landed")
-        case state if not is_locked:
-            return Settlement(SettlementOutcome.UNKNOWN, f"read without its lock, {state} settles nothing")
-        case ClaimState.OPEN:
-            return Settlement(SettlementOutcome.OPEN, f"the claim of {generation} is open and has not fired")
-        case _:
-            return Settlement(SettlementOutcome.UNCLAIMED, f"the sink holds no claim of {generation}")
-
-
-@dataclass(frozen=True, slots=True)
-class SinkMemory:
-    """What the sink said last, or what the control database remembers of it. None: not known."""
-
-    counter: int
-    fence: int
-    identity: str
-    last_entry: int | None = None
-
-
-def restore_signs(remembered: SinkMemory, found: SinkMemory) -> list[str]:
-    """A sentence for each sign that the sink was restored or replaced since; empty: none (THEORY section 4, step 9).
-
-    >>> restore_signs(SinkMemory(9, 7, "a:1"), SinkMemory(8, 7, "a:1"))
-    ['the generation counter went back from 9 to 8']
-    """
-    signs = []
-    if found.identity != remembered.identity:
-        signs.append(f"the sink was {remembered.identity} and is {found.identity} (system:database:timeline:kit)")
-    if found.counter < remembered.counter:
-        signs.append(f"the generation counter went back from {remembered.counter} to {found.counter}")
-    if found.fence < remembered.fence:
-        signs.append(f"the fence went back from {remembered.fence} to {found.fence}")
-    if remembered.last_entry is not None and (found.last_entry is None or found.last_entry < remembered.last_entry):
-        signs.append(f"the record's last entry went back from {remembered.last_entry} to {found.last_entry}")
-    return signs
+    if claim is None or (generation is not None and claim.generation != generation):
+        return Settlement.UNKNOWN
+    state = ClaimState(claim.state)
+    found = Settlement.UNCLAIMED if state is ClaimState.NONE else Settlement(state.value)
+    return found if found.is_final or is_locked else Settlement.UNKNOWN

@@ -31,7 +31,7 @@ class RecoveryState(models.TextChoices):
     SETTLING = "settling"
     """A successor locks the claim to learn what became of it. A crash changes nothing."""
     FINISHED = "finished"
-    """`outcome` says how. Final, except that an unknown outcome can be settled."""
+    """`outcome` says how. Final, except that asking to settle an unknown outcome makes it unfinished again."""
 
 
 class RecoveryOutcome(models.TextChoices):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import NotFound
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Audit, AuditStatus, Pipeline
 
@@ -18,3 +24,29 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, Coordinate]:
         .first()
     )
     return {} if audit is None else frontier_from_row(audit.frontier)
+
+
+def audit_get(audit_id: UUID | str) -> Audit:
+    """Raises: NotFound."""
+    try:
+        found = Audit.objects.select_related("pipeline__source").filter(id=audit_id).first()
+    except ValidationError:
+        found = None
+    if found is None:
+        raise NotFound(f"Audit {audit_id}", "the control database", "Run one: manage.py audit PIPELINE.")
+    return found
+
+
+def audit_list(pipeline: Pipeline) -> QuerySet[Audit]:
+    """Newest first."""
+    return Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
+
+
+def audit_latest(pipeline: Pipeline) -> Audit | None:
+    """The newest audit that no restore of the sink made void. None: nothing is known."""
+    return audit_list(pipeline).filter(void_since__isnull=True).first()
+
+
+def audit_to_continue(pipeline: Pipeline) -> Audit | None:
+    """The audit an incremental one may start from: the newest with a verified prefix, not void. None: audit in full."""
+    return audit_list(pipeline).filter(void_since__isnull=True, verified__isnull=False).first()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from django.db import transaction
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
+from recovery_api.selectors.plans import is_id
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -132,12 +134,9 @@ def _end_create(
     word = model._meta.model_name or ""
     checked = options_check(word, kind, options)
     name_check(word, name)
-    taken = BadInput(f"{word}.name", f"{name!r} is taken", f"Choose another, or see it: manage.py {word}s show {name}.")
     more = {"capability": report.get("capability")} if report and model is Sink else {}
-    with (
-        constraints_mapped(f"registering {word} {name}", {f"a_{word}_name_is_registered_once": taken}),
-        transaction.atomic(),
-    ):
+    special = {f"a_{word}_name_is_registered_once": partial(_taken, word, name)}
+    with constraints_mapped(f"registering {word} {name}", special), transaction.atomic():
         return model._default_manager.create(
             name=name,
             kind=kind,
@@ -154,7 +153,7 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
     word = end._meta.model_name or ""
     checked = options_check(word, end.kind, options)
     with transaction.atomic():
-        locked = type(end)._default_manager.select_for_update().get(pk=end.pk)
+        locked = type(end)._default_manager.select_for_update(no_key=True).get(pk=end.pk)
         changed = sorted(n for n in {*locked.options, *checked} if locked.options.get(n) != checked.get(n))
         locked.options, locked.report, locked.tested_at, locked.updated_at = checked, None, None, now
         locked.save(update_fields=["options", "report", "tested_at", "updated_at"])
@@ -165,7 +164,14 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
     return locked
 
 
+def _taken(word: str, name: str) -> BadInput:
+    remedy = f"Choose another, or see it: manage.py {word}s show {name}."
+    return BadInput(f"{word}.name", f"{name!r} is taken", remedy)
+
+
 def name_check(what: str, name: str) -> None:
-    """Raises: BadInput for a name nobody could type, link or tell from a coordinate."""
+    """Raises: BadInput for a name nobody could type, link, or tell from an id or a lane."""
+    if is_id(name):
+        raise BadInput(f"{what}.name", f"{name!r} is spelled like an id", "Choose a name a person would say.")
     if not name.strip() or name != name.strip() or len(name) > 200 or any(ord(c) < 32 or c in "/=," for c in name):
         raise BadInput(f"{what}.name", f"{name!r} cannot be a name", "1 to 200 characters, no slash, comma or equals.")

@@ -9,8 +9,9 @@ from django.db import transaction
 
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
-from recovery_api.models import Audit, EventKind, Pipeline, Recovery, Sink
+from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
 from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_create
 from recovery_api.services.plans import plans_lapse
 
 
@@ -21,7 +22,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
     plans are void from now on. The finding of a sink that is waiting to be cleared is restored, too.
     """
     with transaction.atomic():
-        locked = Sink.objects.select_for_update().get(id=sink.id)
+        locked = Sink.objects.select_for_update(no_key=True).get(id=sink.id)
         finding = restore_find(memory_of(locked), said)
         if locked.restored_at is not None and not finding.is_restored:
             finding = replace(finding, standing=Standing.RESTORED, behind=("it was found restored and is not cleared",))
@@ -56,14 +57,14 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, actor: str, now: d
     restore was found, that could read the whole record.
     """
     with transaction.atomic():
-        locked = Sink.objects.select_for_update().get(id=sink.id)
+        locked = Sink.objects.select_for_update(no_key=True).get(id=sink.id)
         if locked.restored_at is None:
             return locked
         action = f"clearing sink {sink.name}"
         if said.counter <= (locked.counter_floor or 0):
             reason = f"its counter is {said.counter} and must pass {locked.counter_floor}"
             raise Refused(action, reason, "Raise the counter at the sink first.")
-        is_whole = audit.is_full and audit.status != "unknown" and audit.started_at >= locked.restored_at
+        is_whole = audit.is_full and audit.status != AuditStatus.UNKNOWN and audit.started_at >= locked.restored_at
         if not is_whole or audit.pipeline.sink_id != sink.id:
             raise Refused(action, "no full audit has read it since", "Run: manage.py audit PIPELINE --full.")
         locked.said_identity, locked.said_counter = said.identity, said.counter
@@ -73,6 +74,17 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, actor: str, now: d
         says = f"Sink {sink.name} is trusted again: counter {said.counter}, full audit {audit.id}."
         event_append(EventKind.SINK_CLEARED, actor=actor, now=now, says=says, pipeline=audit.pipeline, audit=audit)
     return locked
+
+
+def sink_settle_request(sink: Sink, *, actor: str, now: datetime, wake: bool = True) -> Intent:
+    """An intent to compare the sink with the memory of it and, where it was restored, to make it safe again.
+
+    Raises: Refused where the sink serves no pipeline.
+    """
+    pipeline = Pipeline.objects.filter(sink=sink).first()
+    if pipeline is None:
+        raise Refused(f"settling sink {sink.name}", "it serves no pipeline", "Register a pipeline for it first.")
+    return intent_create(IntentAction.SETTLE, actor=actor, now=now, pipeline=pipeline, sink=sink, wake=wake)
 
 
 def memory_of(sink: Sink) -> SinkMemory | None:

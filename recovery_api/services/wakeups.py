@@ -20,7 +20,7 @@ QUEUES = {
     IntentAction.AUDIT: "spark",
     IntentAction.PLAN: "spark",
     IntentAction.RECOVER: "spark",
-    IntentAction.SETTLE: "default",
+    IntentAction.SETTLE: "spark",
 }
 
 

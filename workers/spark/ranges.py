@@ -6,6 +6,7 @@ or speculative attempt leaves the same file; what comes back to the driver is on
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -112,12 +113,12 @@ def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterato
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 lane = spec.ranges[index].lane
-                yield summary_row(index, lane, lambda index=index: _judge_range(spec, index))
+                yield summary_row(index, lane, functools.partial(range_judge, spec, index))
 
     return judge
 
 
-def _judge_range(spec: MeetSpec, index: int) -> dict[str, Any]:
+def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     range_ = spec.ranges[index]
     question = spec.questions[range_.lane]
     with_key = question.scope is not None

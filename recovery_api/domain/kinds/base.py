@@ -89,9 +89,9 @@ def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:
     """How a source of this kind and options writes its coordinates: its module's `spelling`, else a signed integer."""
-    module = importlib.import_module(KINDS[kind_get(kind_name).name])
-    found = getattr(module, "spelling", None)
-    return Spelling(found(options)) if found else Spelling.BIGINT
+    kind = kind_get(kind_name)
+    found = getattr(importlib.import_module(KINDS[kind.name]), "spelling", None)
+    return Spelling(found(options_parse(kind, options))) if found else Spelling.BIGINT
 
 
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:
@@ -129,7 +129,7 @@ def _value(kind: HasOptions, option: Option, value: Any) -> Any:
         case "choice":
             if value not in option.choices:
                 nearest = difflib.get_close_matches(str(value), option.choices, n=1)
-                hint = f"Did you mean {nearest[0]!r}?" if nearest else f"One of: {', '.join(option.choices)}."
+                hint = f"Did you mean {str(nearest[0])!r}?" if nearest else f"One of: {', '.join(option.choices)}."
                 raise BadInput(field, f"{value!r} is not one of its values", hint)
             return value
         case "names":

@@ -9,9 +9,9 @@ from typing import Any
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
 
 ROLE_SUFFIX_BYTES = len("_recoverer")
-NAME_BYTES = 63
 
 KIND = Kind(
     name="postgresql_kit",
@@ -20,7 +20,7 @@ KIND = Kind(
     archetype=Archetype.FENCED,
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
     options=(
-        Option("dsn", "Where the connection string is: env:NAME or file:/path.", "reference", is_required=True),
+        *CONNECTION_OPTIONS,
         Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
         Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
         Option("target_schema", "The schema of the mapped target table.", default="public"),
@@ -102,19 +102,19 @@ class KitOptions:
     def prefix_in(self, database: str) -> str:
         """What the kit's roles begin with. Raises: BadInput where a role's name would be too long."""
         prefix = self.prefix or f"{database}_{self.schema}"
-        if len(prefix.encode()) + ROLE_SUFFIX_BYTES > NAME_BYTES:
+        if len(prefix.encode()) + ROLE_SUFFIX_BYTES > IDENTIFIER_BYTES:
             raise BadInput(
                 "postgresql_kit.prefix",
-                f"{prefix!r} makes role names longer than {NAME_BYTES} bytes",
-                f"Give a prefix of at most {NAME_BYTES - ROLE_SUFFIX_BYTES} bytes.",
+                f"{prefix!r} makes role names longer than {IDENTIFIER_BYTES} bytes",
+                f"Give a prefix of at most {IDENTIFIER_BYTES - ROLE_SUFFIX_BYTES} bytes.",
             )
         return prefix
 
 
 def kit_options(options: Mapping[str, Any]) -> KitOptions:
     """The kit that parsed `options` describe. Raises: BadInput where they contradict each other."""
-    if len(options["schema"].encode()) > NAME_BYTES:
-        raise BadInput("postgresql_kit.schema", f"is longer than {NAME_BYTES} bytes", "Give a shorter one.")
+    if len(options["schema"].encode()) > IDENTIFIER_BYTES:
+        raise BadInput("postgresql_kit.schema", f"is longer than {IDENTIFIER_BYTES} bytes", "Give a shorter one.")
     return KitOptions(
         schema=options["schema"],
         prefix=options["prefix"],

@@ -68,7 +68,7 @@ def judge_block(
     retained_lost, retained_owed = _lost(question, kept, met.history_accepted, from_floor=True)
     journal_lost, journal_owed = _lost(question, whole, met.journal_accepted, from_floor=False)
     causes = _causes(question, record, whole, keys, met)
-    lost, lost_counts = _lost_findings(question, kept, whole, record, keys, retained_lost, journal_lost)
+    lost, lost_counts = _lost_findings(question, kept, whole, record, keys, met, retained_lost, journal_lost)
     premature, premature_counts = _premature_findings(question, whole, record, keys, causes)
     repeated, payloads, copies = _repeated_findings(question, record, met)
 
@@ -110,8 +110,10 @@ def _count_below(rows: Rows, numbers: np.ndarray, floor: Coordinate) -> int:
 
 def _causes(question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met: Met) -> dict[str, np.ndarray]:
     """The accepted rows that are not justified, by the first cause that holds, as row numbers."""
-    unknown = np.flatnonzero(~met.accepted_known)
-    has_coordinate = first_at(keys.accepted[unknown], keys.journal) >= 0 if len(unknown) else np.empty(0, bool)
+    unknown = met.unmet_rows
+    has_coordinate = np.zeros(len(unknown), bool)
+    if record.words is not None:
+        has_coordinate = first_at(keys.accepted[unknown], keys.journal) >= 0
     ahead, beyond = _heads_broken(question, record)
     causes = {ALTERED: unknown[has_coordinate], NEVER_COMMITTED: unknown[~has_coordinate]}
     if not question.has_journal and question.floor is not None and len(causes[NEVER_COMMITTED]):
@@ -166,6 +168,7 @@ def _lost_findings(
     whole: Rows,
     record: Rows,
     keys: Keys,
+    met: Met,
     retained_lost: np.ndarray,
     journal_lost: np.ndarray,
 ) -> tuple[pa.Table, dict[str, int]]:
@@ -176,9 +179,12 @@ def _lost_findings(
     else:
         partner, alone = _paired(kept, whole, keys, retained_lost, journal_lost)
         parts = [(kept, keys.history, retained_lost, True, partner), (whole, keys.journal, alone, False, alone)]
-    tables, counts = [], dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
+    tables = [schemas.FINDING.empty_table()]
+    counts = dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
     for rows, key, numbers, is_retained, in_journal in parts:
-        hiding = first_at(key[numbers], keys.accepted)
+        if len(numbers) == 0:
+            continue
+        hiding = _hiding(key[numbers], whole is kept, record, keys, met)
         is_acknowledged = _acknowledged(question, rows, numbers)
         tables.append(
             _findings(
@@ -200,6 +206,18 @@ def _lost_findings(
         counts["acknowledged_retained"] += int(np.count_nonzero(is_acknowledged)) if is_retained else 0
         counts["lost_hidden"] += int(np.count_nonzero(hiding >= 0)) if is_retained else 0
     return pa.concat_tables(tables), counts
+
+
+def _hiding(lost: np.ndarray, is_one_history: bool, record: Rows, keys: Keys, met: Met) -> np.ndarray:
+    """For each lost coordinate an accepted row at it, with another payload, or -1."""
+    if record.words is None:
+        return np.full(len(lost), -1, np.int64)
+    if not is_one_history or met.repeated_coordinates:
+        return first_at(lost, keys.accepted)
+    unmet = met.unmet_rows  # where every coordinate is its event's own, only these can be in the way
+    found = first_at(lost, keys.accepted[unmet])
+    found[found >= 0] = unmet[found[found >= 0]]
+    return found
 
 
 def _paired(
@@ -328,10 +346,10 @@ def _bounds(history: Rows, keys: Keys, met: Met) -> dict[str, int | None]:
     return {
         "coordinates_repeated": met.repeated_coordinates,
         "entries_descending": descending,
-        "first_position": low and low.position,
-        "first_ordinal": low and low.ordinal,
-        "last_position": high and high.position,
-        "last_ordinal": high and high.ordinal,
+        "first_position": low.position if low else None,
+        "first_ordinal": low.ordinal if low else None,
+        "last_position": high.position if high else None,
+        "last_ordinal": high.ordinal if high else None,
         "first_entry": None if entry is None else int(entry.min()),
         "last_entry": None if entry is None else int(entry.max()),
     }

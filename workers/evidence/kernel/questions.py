@@ -44,7 +44,7 @@ class Rows:
     words: np.ndarray | None
 
     def __len__(self) -> int:
-        return self.table.num_rows
+        return len(self.position)
 
     def at_or_below(self, bound: Coordinate) -> np.ndarray:
         return at_or_below(self.position, self.ordinal, bound)

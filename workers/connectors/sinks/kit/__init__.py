@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
+from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, STRINGS_OR_TRAILING_ZEROS
 
 KIT_VERSION = 1
 
@@ -56,6 +57,8 @@ def kit_sql(options: KitOptions, database: str) -> str:
         "target_privileges": "",
         "effect_of_event": "NULL;",
         "effect_of_batch": "NULL;",
+        "may_have_trailing_zeros": MAY_HAVE_TRAILING_ZEROS,
+        "strings_or_trailing_zeros": STRINGS_OR_TRAILING_ZEROS,
     }
     for trade in ("owner", "relay", "recoverer", "auditor"):
         values[trade] = quoted(getattr(names, trade))

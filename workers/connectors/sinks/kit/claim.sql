@@ -112,7 +112,9 @@ DECLARE
 BEGIN
     PERFORM {schema}.isolation_check();
     answer := 'refused';
-    IF claim.generation < (SELECT p.fence FROM {schema}.protocol p) THEN
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
+    IF claim.generation < fence_now THEN
+        detail := jsonb_build_object('fence', fence_now);
         RETURN;
     ELSIF NOT {schema}.is_allocated(claim.generation) THEN
         answer := 'unallocated';
@@ -138,6 +140,8 @@ BEGIN
             WHERE c.generation = claim.generation AND c.generation = fence_now AND c.state = 'open';
         IF FOUND THEN
             answer := 'granted';
+        ELSE
+            detail := jsonb_build_object('fence', fence_now);
         END IF;
     END IF;
 END

@@ -6,11 +6,9 @@ DECLARE
     -- absent content is the empty text; a delete's is null
     canonical text := coalesce(content::text, CASE op WHEN 'delete' THEN 'null' ELSE '' END);
 BEGIN
-    -- numbers lose trailing fractional zeros; the first four tests only spare the slow one where nothing can match
-    IF position('.' IN canonical) > 0 AND (canonical LIKE '%0,%' OR canonical LIKE '%0}%' OR canonical LIKE '%0]%'
-                                           OR canonical LIKE '%0') THEN
-        canonical := regexp_replace(
-            canonical, '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])', '\1\2', 'g');
+    -- numbers lose trailing fractional zeros; the first look spares the replacement where there can be none
+    IF canonical ~ {may_have_trailing_zeros} THEN
+        canonical := regexp_replace(canonical, {strings_or_trailing_zeros}, '\1\2', 'g');
     END IF;
     RETURN sha256(convert_to(
         op || ' ' || coalesce(to_json(key)::text, 'null') || ' '

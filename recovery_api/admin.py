@@ -1,0 +1,68 @@
+"""The tables in Django's admin, to look at. Nothing is added, changed or deleted here: services write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from recovery_api.models import (
+    AcknowledgedOmission,
+    Audit,
+    Claim,
+    Event,
+    Generation,
+    Intent,
+    Pipeline,
+    Plan,
+    Recovery,
+    Sink,
+    Source,
+)
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Shows every column; permits nothing but looking."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        return {}
+
+
+COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    Source: (("name", "kind", "tested_at"), ("kind",)),
+    Sink: (("name", "kind", "tested_at", "said_counter", "said_fence", "restored_at"), ("kind",)),
+    Pipeline: (("name", "source", "sink", "requires_other_approver"), ()),
+    Intent: (("id", "action", "pipeline", "state", "taken_by", "attempts", "created_at"), ("action", "state")),
+    Audit: (
+        ("id", "pipeline", "status", "lost_count", "premature_count", "duplicate_count", "finished_at"),
+        ("status",),
+    ),
+    Plan: (("id", "pipeline", "state", "batch_count", "author", "approved_by", "created_at"), ("state",)),
+    Recovery: (
+        ("id", "pipeline", "state", "outcome", "generation", "landed_count", "created_at"),
+        ("state", "outcome"),
+    ),
+    Generation: (("number", "pipeline", "purpose", "fate", "asked_by", "taken_at"), ("purpose", "fate")),
+    Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
+    AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
+    Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
+}
+"""Each table's columns in its list, and those it is filtered by."""
+
+for _model, (_shown, _filters) in COLUMNS.items():
+    _related = [name for name in _shown if _model._meta.get_field(name).is_relation]
+    _attributes = {"list_display": _shown, "list_filter": _filters, "list_select_related": _related}
+    admin.site.register(_model, type(f"{_model.__name__}Admin", (ReadOnlyAdmin,), _attributes))

@@ -1,0 +1,39 @@
+"""An existing PostgreSQL table as an acceptance record: readable, without a fence."""
+
+from __future__ import annotations
+
+from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, spelling_of
+
+COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "entry", "generation", "admitted_in")
+
+KIND = Kind(
+    name="postgresql_table",
+    end="sink",
+    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    options=(
+        *CONNECTION_OPTIONS,
+        *MAPPING_OPTIONS,
+        Option("digest", "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits."),
+        Option("accepted_at", "A timestamp column: when it was accepted. For display only."),
+        Option("entry", "A number column that ascends in order of acceptance."),
+        Option("generation", "A number column: the restart counter of the relay run that delivered it."),
+        Option(
+            "head",
+            "The column, or the two, of the last source coordinate the relay knew durable; spelled as the coordinate.",
+            type="names",
+        ),
+        Option("admitted_in", "An xid8 column: the transaction that admitted the entry."),
+        Option(
+            "is_append_only",
+            "Your word that rows are never updated or deleted. Without it every verdict from this record is unknown.",
+            type="boolean",
+            default=True,
+        ),
+    ),
+    connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
+    archetype=Archetype.QUERYABLE,
+)
+
+spelling = spelling_of

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from recovery_api.domain.errors import BadFile, BadInput
+from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
+from recovery_api.management.config import config_read, options_from_flags
+from recovery_api.management.ends import TEST_SECONDS, report_code
+from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
+from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
+from recovery_api.models import Sink, Source
+from recovery_api.rows import (
+    Row,
+    audit_as_row,
+    event_as_row,
+    pipeline_as_row,
+    plan_as_row,
+    recovery_as_row,
+    status_as_row,
+)
+from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
+from recovery_api.selectors.fleet import fleet_status, pipeline_status
+from recovery_api.selectors.plans import plan_list
+from recovery_api.selectors.recoveries import timeline
+from recovery_api.services.ends import connection_test_request
+from recovery_api.services.pipelines import pipeline_check, pipeline_create
+
+MEMBERS = ("name", "source", "sink", "scope", "options", "requires_other_approver")
+SHOWN_PLANS = 5
+
+
+class Command(FencepostCommand):
+    help = "Pipelines: list with their status, add, show, timeline, test both ends."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        subparsers = parser.add_subparsers(dest="what", required=True)
+        subcommand_add(subparsers, "list", "every pipeline with its status")
+        add = subcommand_add(subparsers, "add", "test both ends and register a pipeline")
+        add.add_argument("name", nargs="?", help="its name (or in the file)")
+        add.add_argument("--source", help="a registered source")
+        add.add_argument("--sink", help="a registered sink that serves no other pipeline")
+        add.add_argument("--scope", help="the keys it owes, separated by commas; left out: every key")
+        add.add_argument("--scope-file", help="the keys it owes, one a line")
+        add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="a pipeline's option")
+        add.add_argument("--author-may-approve", action="store_true", help="a plan's author may approve it")
+        add.add_argument("--file", help="a .json or .toml file with " + ", ".join(MEMBERS))
+        add.add_argument("--no-test", action="store_true", help="register it without testing its ends")
+        wait_arguments(add, seconds=TEST_SECONDS)
+        for name, says in (
+            ("show", "one pipeline and what is known of it"),
+            ("timeline", "what happened to a pipeline, in order"),
+            ("test", "test both ends of a pipeline"),
+        ):
+            one = subcommand_add(subparsers, name, says)
+            one.add_argument("name")
+            if name == "test":
+                wait_arguments(one, seconds=TEST_SECONDS)
+
+    def answer(self, now: datetime, **options: Any) -> Shown:
+        steps: dict[str, Callable[..., Shown]] = {
+            "list": self._list,
+            "add": self._add,
+            "show": self._show,
+            "timeline": self._timeline,
+            "test": self._test,
+        }
+        return steps[options["what"]](now, options)
+
+    def _list(self, now: datetime, options: dict[str, Any]) -> Shown:
+        rows = [status_as_row(status) for status in fleet_status(now)]
+        return Shown({"pipelines": rows}, status_lines(rows))
+
+    def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
+        pipeline = pipeline_get(options["name"])
+        status = pipeline_status(pipeline, now)
+        plans = [plan_as_row(plan) for plan in plan_list(pipeline).select_related("pipeline__source")[:SHOWN_PLANS]]
+        body = {
+            **pipeline_as_row(pipeline),
+            "status": status_as_row(status),
+            "audit": audit_as_row(status.audit) if status.audit else None,
+            "recovery": recovery_as_row(status.recovery) if status.recovery else None,
+            "plans": plans,
+        }
+        lines = [*pipeline_lines(body), *status_lines([body["status"]])]
+        lines += [f"  plan {row['plan']}: {row['state'].replace('_', ' ')}, {row['created_at'][:19]}Z" for row in plans]
+        if status.recovery:
+            lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")
+        return Shown(body, lines)
+
+    def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:
+        pipeline = pipeline_get(options["name"])
+        events = [event_as_row(event) for event in timeline(pipeline=pipeline)]
+        return Shown({"name": pipeline.name, "timeline": events}, event_lines(events))
+
+    def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
+        given = self._given(options)
+        source, sink = source_get(given.pop("source")), sink_get(given.pop("sink"))
+        name = given.pop("name")
+        pipeline_check(name, sink, scope=given["scope"], options=given["options"])
+        if not options["no_test"]:
+            failed = self._test_ends(source, sink, now, options)
+            if failed is not None:
+                lines = [*failed.lines, "The pipeline was not registered (--no-test registers it untested)."]
+                return Shown({**failed.body, "registered": False}, lines, failed.code)
+        row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
+        next_step = f"Next: manage.py audit {name} --wait"
+        return Shown({**row, "registered": True}, [f"Registered {pipeline_lines(row)[0]}", next_step])
+
+    def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
+        pipeline = pipeline_get(options["name"])
+        failed = self._test_ends(pipeline.source, pipeline.sink, now, options)
+        if failed is not None:
+            return failed
+        return Shown({"name": pipeline.name, "is_usable": True}, [f"Both ends of {pipeline.name} can serve."])
+
+    def _test_ends(self, source: Source, sink: Sink, now: datetime, options: dict[str, Any]) -> Shown | None:
+        """What to show where an end cannot serve. None: both can."""
+        wake = not options["here"]
+        intents = [
+            connection_test_request(actor=options["actor"], now=now, wake=wake, source=source),
+            connection_test_request(actor=options["actor"], now=now, wake=wake, sink=sink),
+        ]
+        for end, intent in zip((source, sink), intents, strict=True):
+            ended = intent_await(intent, options, self.stderr)
+            problem = intent_problem(ended, f"Look again: manage.py intents show {intent.id}")
+            if problem is not None:
+                return problem
+            report: Row = ended.result or {}
+            if not report["is_usable"]:
+                lines = [f"{end.name}:", *report_lines(report)]
+                return Shown({"end": end.name, **report}, lines, report_code(report))
+        return None
+
+    def _given(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The members of a pipeline, from flags or from a file, never half from each."""
+        flags = {"source", "sink", "scope", "scope_file", "option", "author_may_approve"}
+        if options["file"]:
+            if any(options[flag] for flag in flags):
+                raise BadInput("--file", "stands beside other flags of the pipeline", "Give one or the other.")
+            found = config_read(options["file"], MEMBERS)
+            if options["name"] and found.get("name") not in (None, options["name"]):
+                raise BadInput("name", f"is {found['name']!r} in the file", "Give the same name, or leave one out.")
+            given = {"scope": None, "options": {}, "requires_other_approver": True, **found}
+            given["name"] = options["name"] or found.get("name")
+            if not isinstance(given["requires_other_approver"], bool):
+                raise BadInput("requires_other_approver", "is neither true nor false", "Write true or false.")
+        else:
+            given = {
+                "name": options["name"],
+                "source": options["source"],
+                "sink": options["sink"],
+                "scope": self._scope(options),
+                "options": options_from_flags(options["option"]),
+                "requires_other_approver": not options["author_may_approve"],
+            }
+        for member in ("name", "source", "sink"):
+            if not isinstance(given.get(member), str) or not given[member]:
+                raise BadInput(member, "is missing", "A pipeline has a name, a source and a sink.")
+        return given
+
+    def _scope(self, options: dict[str, Any]) -> list[str] | None:
+        if options["scope"] is not None and options["scope_file"] is not None:
+            raise BadInput("--scope", "stands beside --scope-file", "Give one or the other.")
+        if options["scope_file"] is not None:
+            try:
+                keys = Path(options["scope_file"]).read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                problem = "cannot be read as UTF-8 text"
+                raise BadFile(options["scope_file"], "the whole file", problem, "Check the path.") from error
+            return [key for key in keys if key]
+        return None if options["scope"] is None else [key for key in options["scope"].split(",") if key]

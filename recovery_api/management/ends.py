@@ -1,0 +1,156 @@
+"""`sources` and `sinks`: one command for both ends. `add` tests first and registers only what can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from recovery_api.domain.errors import BadInput
+from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
+from recovery_api.management.config import config_read, options_from_flags
+from recovery_api.management.lines import end_lines, report_lines
+from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
+from recovery_api.models import End, Intent, Sink, Source
+from recovery_api.rows import end_as_row, intent_as_row
+from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
+from recovery_api.services.ends import connection_test_request, options_check, sink_create, source_create
+from recovery_api.services.sinks import sink_settle_request
+
+TEST_SECONDS = 60.0
+NOT_REACHED = ("unreachable", "engine_unavailable", "sink_busy", "transient")
+
+
+class EndCommand(FencepostCommand):
+    """list | add NAME | show NAME | test NAME. `word` is source or sink."""
+
+    word: str
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        subparsers = parser.add_subparsers(dest="what", required=True)
+        subcommand_add(subparsers, "list", f"every {self.word}")
+        add = subcommand_add(subparsers, "add", f"test and register a {self.word}")
+        add.add_argument("name", nargs="?", help="its name (or in the file)")
+        add.add_argument("--kind", help="its kind (or in the file)")
+        add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind")
+        add.add_argument("--file", help="a .json or .toml file with name, kind and options")
+        add.add_argument("--no-test", action="store_true", help="register it without a connection test")
+        wait_arguments(add, seconds=TEST_SECONDS)
+        show = subcommand_add(subparsers, "show", f"one {self.word}, with its last test")
+        show.add_argument("name")
+        test = subcommand_add(subparsers, "test", f"test a registered {self.word} through a worker")
+        test.add_argument("name")
+        wait_arguments(test, seconds=TEST_SECONDS)
+        if self.word == "sink":
+            settle = subcommand_add(subparsers, "settle", "compare a sink with what it said; make a restored one safe")
+            settle.add_argument("name")
+            wait_arguments(settle)
+
+    def answer(self, now: datetime, **options: Any) -> Shown:
+        steps: dict[str, Callable[..., Shown]] = {
+            "list": self._list,
+            "add": self._add,
+            "show": self._show,
+            "test": self._test,
+            "settle": self._settle,
+        }
+        return steps[options["what"]](now, options)
+
+    def _list(self, now: datetime, options: dict[str, Any]) -> Shown:
+        rows = [end_as_row(end) for end in (source_list() if self.word == "source" else sink_list())]
+        tested = {True: "can serve", False: "cannot serve", None: "never tested"}
+        lines = [f"{row['name']}  {row['kind']}  {tested[row['is_usable']]}" for row in rows]
+        return Shown(
+            {f"{self.word}s": rows},
+            lines or [f"No {self.word} is registered. Add one: manage.py {self.word}s add NAME --kind K."],
+        )
+
+    def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
+        row = end_as_row(self._get(options["name"]))
+        return Shown(row, end_lines(self.word, row))
+
+    def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
+        name, kind, given = self._given(options)
+        options_check(self.word, kind, given)
+        self._refuse_taken(name)
+        report = None
+        if not options["no_test"]:
+            intent = connection_test_request(
+                actor=options["actor"], now=now, end=self.word, kind=kind, options=given, wake=not options["here"]
+            )
+            ended = intent_await(intent, options, self.stderr)
+            if (problem := self._test_problem(ended)) is not None:
+                lines = [*problem.lines, f"The {self.word} was not registered (--no-test registers it untested)."]
+                return Shown({**problem.body, "registered": False}, lines, problem.code)
+            report = ended.result
+        create = source_create if self.word == "source" else sink_create
+        row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report))
+        return Shown({**row, "registered": True}, [f"Registered {self.word} {name}.", *end_lines(self.word, row)[1:]])
+
+    def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
+        end = self._get(options["name"])
+        which = {"source": end} if isinstance(end, Source) else {"sink": end}
+        intent = connection_test_request(actor=options["actor"], now=now, wake=not options["here"], **which)
+        ended = intent_await(intent, options, self.stderr)
+        if (problem := self._test_problem(ended)) is not None:
+            return problem
+        return Shown({"name": end.name, **(ended.result or {})}, [f"{end.name}:", *report_lines(ended.result or {})])
+
+    def _settle(self, now: datetime, options: dict[str, Any]) -> Shown:
+        sink = sink_get(options["name"])
+        intent = sink_settle_request(sink, actor=options["actor"], now=now, wake=not options["here"])
+        follow = f"Look again: manage.py intents wait {intent.id}"
+        if not is_waiting(options):
+            return Shown(intent_as_row(intent), [f"Settling is queued as {intent.id}.", follow], UNKNOWN)
+        ended = intent_await(intent, options, self.stderr)
+        if (problem := intent_problem(ended, follow)) is not None:
+            return problem
+        result = ended.result or {}
+        return Shown({"name": sink.name, **result}, [f"{sink.name}: {result.get('says') or result}"])
+
+    def _test_problem(self, intent: Intent) -> Shown | None:
+        """What to show where the test did not end, or found that this end cannot serve."""
+        follow = f"Look again: manage.py intents show {intent.id}"
+        if (problem := intent_problem(intent, follow)) is not None:
+            return problem
+        report = intent.result or {}
+        if report["is_usable"]:
+            return None
+        return Shown(dict(report), report_lines(report), report_code(report))
+
+    def _given(self, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        """Name, kind and options, from flags or from a file, never half from each."""
+        found: dict[str, Any] = {}
+        if options["file"]:
+            if options["kind"] or options["option"]:
+                raise BadInput("--file", "stands beside --kind or --option", "Give one or the other.")
+            found = config_read(options["file"], ("name", "kind", "options"))
+        name = options["name"] or found.get("name")
+        if options["name"] and found.get("name") not in (None, options["name"]):
+            raise BadInput("name", f"is {found['name']!r} in the file", "Give the same name, or leave one out.")
+        kind = options["kind"] or found.get("kind")
+        for field, value in (("name", name), ("kind", kind)):
+            if not isinstance(value, str) or not value:
+                raise BadInput(field, "is missing", f"Name the {self.word} and its kind.")
+        given = found.get("options", {}) if options["file"] else options_from_flags(options["option"])
+        if not isinstance(given, dict):
+            raise BadInput("options", "is not an object", "Write the options as members of one object.")
+        return name, kind, given
+
+    def _get(self, name: str) -> End:
+        return source_get(name) if self.word == "source" else sink_get(name)
+
+    def _refuse_taken(self, name: str) -> None:
+        model = Source if self.word == "source" else Sink
+        if model.objects.filter(name=name).exists():
+            remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
+            raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
+
+
+def report_code(report: dict[str, Any]) -> int:
+    """3 where an end that cannot serve was just not reached, 2 where something about it must be mended."""
+    facts = report["facts"]
+    code = facts.get("code") or (facts.get("error") or {}).get("code")
+    return UNKNOWN if code in NOT_REACHED else BAD_INPUT

@@ -1,0 +1,157 @@
+"""The same rows for a person: short, plain lines that end with what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recovery_api.rows import Row
+
+SAMPLES = 10
+
+
+def end_lines(word: str, row: Row) -> list[str]:
+    lines = [f"{word} {row['name']}, kind {row['kind']}"]
+    lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
+    lines += report_lines(row["report"]) if row["report"] else [f"  Never tested: manage.py {word}s test {row['name']}"]
+    if said := row.get("said"):
+        lines.append(f"  It last said: generation counter {said['counter']}, fence {said['fence']}, at {said['at']}.")
+    if row.get("restored_at"):
+        lines.append(f"  {row['restored_says']}")
+    return lines
+
+
+def report_lines(report: Row) -> list[str]:
+    """A connection test, as found."""
+    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in ("code", "error")}
+    lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
+    lines += [f"  Problem: {problem}" for problem in report["problems"]]
+    lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
+    if capability := report.get("capability"):
+        lines.append(f"  Archetype: {capability['archetype']}")
+        lines += [f"    {ground}" for ground in capability.get("grounds", [])]
+    lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
+    return lines
+
+
+def pipeline_lines(row: Row) -> list[str]:
+    scope = "every key" if row["scope"] is None else f"{len(row['scope'])} keys"
+    approver = "another person than the author" if row["requires_other_approver"] else "anyone, the author too"
+    lines = [
+        f"pipeline {row['name']}: {row['source']} -> {row['sink']}, {scope}",
+        f"  A plan is approved by {approver}.",
+    ]
+    return lines + [f"  {name} = {_value(value)}" for name, value in row["options"].items() if value is not None]
+
+
+def status_lines(rows: list[Row]) -> list[str]:
+    if not rows:
+        return ["No pipeline is registered. Add one: manage.py pipelines add NAME --source S --sink K."]
+    width = max(len(row["name"]) for row in rows)
+    return [
+        f"{row['name']:<{width}}  {row['status'].replace('_', ' '):<12}"
+        + (f"  at f = {row['frontier']}" if row["frontier"] else "")
+        + f"  {row['says']}"
+        for row in rows
+    ]
+
+
+def audit_lines(row: Row) -> list[str]:
+    lines = [
+        f"{row['pipeline']}: {row['status'].replace('_', ' ')} at f = {row['frontier']}",
+        f"  {row['says']}",
+        f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
+        f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} obligations and {row['accepted']:,} accepted",
+    ]
+    for lane, found in sorted(row["lanes"].items()):
+        if safe := found.get("safe_frontier"):
+            lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
+            lines += [f"    waits for {name}" for name in safe["waits_for"]]
+    lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
+    lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
+    if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
+        lines.append(f"  and {more:,} more in {row['evidence']['uri']}")
+    if row["is_void"]:
+        lines.append("  Void: the sink was restored after it.")
+    if row["status"] in ("owed", "hazard"):
+        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+    elif row["status"] == "unknown":
+        lines.append("Next: put right what is named above, then audit again.")
+    return lines
+
+
+def plan_lines(row: Row) -> list[str]:
+    lines = [f"plan {row['plan']} of {row['pipeline']}: {row['state'].replace('_', ' ')}"]
+    if row["frontier"]:
+        lines.append(f"  frontier {row['frontier']}")
+    if row["says"]:
+        lines.append(f"  {row['says']}")
+    lines += [f"  {name}: {count}" for name, count in row["batch"].items() if str(count) != "0"]
+    for condition in row["conditions"]:
+        mark = {True: "holds", False: "FAILS", None: "unknown"}[condition["holds"]]
+        remedy = f" {condition['remedy']}" if condition["holds"] is not True and condition.get("remedy") else ""
+        lines.append(f"  {condition['name']} {mark}: {condition['says']}{remedy}")
+    if row["stranded"]:
+        lines.append(f"  The fence may strand {row['stranded']:,} events above f; the next recovery delivers them.")
+    lines += [f"  {_finding(sample)}" for sample in row["samples"][:SAMPLES]]
+    if row["state"] == "ready":
+        lines.append(f"Next: manage.py approve {row['plan']} --digest {row['digest']}")
+    elif row["state"] == "approved":
+        command = f"manage.py redrive {row['plan']} --reason '…' --confirm {row['pipeline']} --wait"
+        lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", f"Next: {command}"]
+    elif row["state"] in ("refused", "lapsed"):
+        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+    elif row["state"] == "nothing_owed":
+        lines.append("Nothing is owed at this frontier; there is nothing to do.")
+    return lines
+
+
+def recovery_lines(row: Row) -> list[str]:
+    ended = f"ended {row['outcome'].replace('_', ' ')}" if row["outcome"] else row["state"].replace("_", " ")
+    lines = [f"recovery {row['recovery']} of {row['pipeline']}: {ended}"]
+    if row["says"]:
+        lines.append(f"  {row['says']}")
+    lines.append(f"  frontier {row['frontier']}, generation {row['generation'] or 'none yet'}")
+    if row["parts"] > 1:
+        lines.append(f"  part {row['part']} of {row['parts']}")
+    lines.append(f"  landed {row['landed']:,}, absorbed {row['absorbed']:,}, altered {row['altered']:,}")
+    if row["problem"] and not row["outcome"]:
+        lines.append(f"  In trouble: {row['problem'].get('text')}")
+    if row["certificate_is_void"]:
+        lines.append("  Its certificate is void: the sink was restored after it.")
+    if row["outcome"] == "unknown" or (row["problem"] and not row["outcome"]):
+        lines.append(f"Next: manage.py recovery {row['recovery']} settle --wait")
+    elif row["outcome"] in ("fenced", "incomplete", "refused", "stopped"):
+        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+    return lines
+
+
+def event_lines(rows: list[Row]) -> list[str]:
+    return [
+        f"{row['at'][:19]}Z  {row['kind']:<22}  {row['actor']}"
+        + (f"  g{row['generation']}" if row["generation"] else "")
+        + f"  {row['says']}"
+        for row in rows
+    ] or ["Nothing has happened yet."]
+
+
+def omission_lines(rows: list[Row]) -> list[str]:
+    return [
+        f"{row['coordinate'] if row['lane'] == '0' else row['lane'] + '=' + row['coordinate']}  "
+        f"{row['acknowledged_by']}: {row['reason']}" + (" (withdrawn)" if row["withdrawn_at"] else "")
+        for row in rows
+    ] or ["No omission is acknowledged."]
+
+
+def _finding(finding: Row) -> str:
+    where = finding.get("coordinate") or finding.get("position")
+    lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
+    parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"), finding.get("key"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_value(inner) for inner in value)
+    return str(value)

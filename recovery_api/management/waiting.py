@@ -1,0 +1,163 @@
+"""Waiting for an intent: its row is polled, its progress shown, and a missing worker said in plain words."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import AbstractContextManager
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.utils.module_loading import import_string
+
+from recovery_api.domain.errors import FencepostError
+from recovery_api.management.base import UNKNOWN, Shown, error_code
+from recovery_api.models import LIVE_STATES, Intent, IntentState
+from recovery_api.rows import intent_as_row
+from recovery_api.selectors.intents import intent_get
+
+RUNNER = "workers.runners.intent_run"
+NOBODY_AFTER_SECONDS = 5.0
+NOBODY = (
+    "No worker has taken it after {seconds:.0f} s; it stays queued. Start one: make worker "
+    "(celery -A workers.celery worker --queues spark,default), or run it in this process with --here."
+)
+
+
+def wait_arguments(parser: CommandParser, *, seconds: float | None = None) -> None:
+    """`--wait`, `--here` and `--timeout`; `seconds` is the default of the last."""
+    parser.add_argument("--wait", action="store_true", help="wait for the result and show progress")
+    parser.add_argument("--here", action="store_true", help="do the work in this process instead of a worker")
+    parser.add_argument(
+        "--timeout", type=float, default=seconds, metavar="SECONDS", help="stop waiting after so long; the work goes on"
+    )
+
+
+def is_waiting(options: dict[str, Any]) -> bool:
+    return bool(options["wait"] or options["here"])
+
+
+def intent_await(intent: Intent, options: dict[str, Any], stderr: Any) -> Intent:
+    """The intent as it stands once it has ended, or the time-out has passed, or it was run here once."""
+    if options["here"]:
+        run_here(intent, stderr)
+        return intent_get(intent.id)
+    began, said_nobody, pause = time.monotonic(), False, 0.1
+    with progress_shown(stderr) as show:
+        while True:
+            intent = intent_get(intent.id)
+            waited = time.monotonic() - began
+            if intent.state not in LIVE_STATES:
+                return intent
+            if options["timeout"] is not None and waited >= options["timeout"]:
+                return intent
+            if intent.state == IntentState.QUEUED and waited >= NOBODY_AFTER_SECONDS and not said_nobody:
+                said_nobody = True
+                reason = f" Last problem: {intent.error['text']}" if intent.error else ""
+                show.say(NOBODY.format(seconds=waited) + reason if not intent.attempts else f"Waiting.{reason}")
+            if intent.progress:
+                show.step(intent.progress)
+            threading.Event().wait(pause)
+            pause = min(pause * 1.3, 1.0)
+
+
+def run_here(intent: Intent, stderr: Any) -> None:
+    """Runs the intent in this process, through the runner the settings name."""
+    runner = import_string(getattr(settings, "FENCEPOST_INTENT_RUNNER", RUNNER))
+    stderr.write(f"Working on {intent.action.replace('_', ' ')} in this process.")
+    runner(str(intent.id), taken_by=f"{socket.gethostname()}/{os.getpid()}/here")
+
+
+def intent_problem(intent: Intent, follow: str) -> Shown | None:
+    """What to show where the intent did not end well. None: it is done. `follow` says how to look again."""
+    if intent.state == IntentState.DONE:
+        return None
+    body = intent_as_row(intent)
+    if intent.state == IntentState.FAILED:
+        error = FencepostError.from_row(intent.error)
+        return Shown({**body, "error": intent.error}, [str(error)], error_code(error))
+    if intent.state == IntentState.CANCELLED:
+        return Shown(body, ["It was cancelled."], UNKNOWN)
+    says = f"It is {intent.state}, not ended yet; the work goes on without you."
+    if intent.state == IntentState.QUEUED and intent.error:
+        says = f"It failed for now and will be tried again: {intent.error['text']}"
+    elif intent.state == IntentState.QUEUED:
+        says = NOBODY.format(seconds=0).replace(" after 0 s", " yet")
+    return Shown(body, [says, follow], UNKNOWN)
+
+
+def progress_shown(stderr: Any) -> Any:
+    """A progress bar on a terminal, plain lines elsewhere."""
+    is_terminal = getattr(stderr, "isatty", lambda: False)() and sys.stderr.isatty()
+    return _Bar() if is_terminal else _Lines(stderr)
+
+
+class _Lines(AbstractContextManager["_Lines"]):
+    """One line a step, so that a log of it stays short."""
+
+    def __init__(self, stderr: Any) -> None:
+        self._stderr, self._step = stderr, ""
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def say(self, text: str) -> None:
+        self._stderr.write(text)
+
+    def step(self, progress: dict[str, Any]) -> None:
+        if progress.get("step") != self._step:
+            self._step = str(progress.get("step"))
+            self._stderr.write(progress_line(progress))
+
+
+class _Bar(AbstractContextManager["_Bar"]):
+    """rich's bar; removed when the work ends, so that the result stands alone."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("waiting for a worker", total=None)
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        self._bar.console.print(text, highlight=False, markup=False)
+
+    def step(self, progress: dict[str, Any]) -> None:
+        total, done = progress.get("total"), progress.get("done")
+        self._bar.update(self._task, description=progress_line(progress), total=total, completed=done or 0)
+
+
+def progress_line(progress: dict[str, Any]) -> str:
+    """A progress row in words: `reading: 1,200 of 5,000 events, 300/s`.
+
+    >>> progress_line({"step": "staging", "done": 1200, "total": 5000, "unit": "events", "rate_per_second": 300.0})
+    'staging: 1,200 of 5,000 events, 300/s'
+    """
+    parts = []
+    if progress.get("done") is not None:
+        of = f" of {progress['total']:,}" if progress.get("total") is not None else ""
+        parts.append(f"{progress['done']:,}{of} {progress.get('unit', '')}".strip())
+    if progress.get("rate_per_second"):
+        parts.append(f"{progress['rate_per_second']:,.0f}/s")
+    if progress.get("says"):
+        parts.append(str(progress["says"]))
+    step = str(progress.get("step") or "working")
+    return f"{step}: {', '.join(parts)}" if parts else step

@@ -1,0 +1,222 @@
+"""The control plane's rows as JSON objects: one spelling for commands, REST and pages.
+
+Coordinates are in the source's spelling and counts that may pass 2^53 are texts; times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.models import AcknowledgedOmission, Audit, End, Event, Intent, Pipeline, Plan, Recovery, Sink
+from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.fleet import PipelineStatus
+
+Row = dict[str, Any]
+
+
+def end_as_row(end: End) -> Row:
+    row: Row = {
+        "name": end.name,
+        "kind": end.kind,
+        "options": end.options,
+        "is_usable": end.report["is_usable"] if end.report else None,
+        "report": end.report,
+        "tested_at": _time(end.tested_at),
+        "created_at": _time(end.created_at),
+        "created_by": end.created_by,
+    }
+    if isinstance(end, Sink):
+        row["capability"] = end.capability
+        row["said"] = (
+            None
+            if end.said_at is None
+            else {
+                "identity": end.said_identity,
+                "counter": _text(end.said_counter),
+                "fence": _text(end.said_fence),
+                "last_entry": _text(end.said_last_entry),
+                "at": _time(end.said_at),
+            }
+        )
+        row["restored_at"], row["restored_says"] = _time(end.restored_at), end.restored_says
+    return row
+
+
+def pipeline_as_row(pipeline: Pipeline) -> Row:
+    return {
+        "name": pipeline.name,
+        "source": pipeline.source.name,
+        "sink": pipeline.sink.name,
+        "scope": pipeline.scope,
+        "options": pipeline_options_parse(pipeline.options),
+        "requires_other_approver": pipeline.requires_other_approver,
+        "created_at": _time(pipeline.created_at),
+        "created_by": pipeline.created_by,
+    }
+
+
+def status_as_row(status: PipelineStatus) -> Row:
+    return {
+        "name": status.pipeline.name,
+        "status": status.status,
+        "says": status.says,
+        "is_stale": status.is_stale,
+        "audit": str(status.audit.id) if status.audit else None,
+        "audited_at": _time(status.audit.finished_at) if status.audit else None,
+        "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
+        "recovery": str(status.recovery.id) if status.recovery else None,
+    }
+
+
+def intent_as_row(intent: Intent) -> Row:
+    return {
+        "intent": str(intent.id),
+        "action": intent.action,
+        "state": intent.state,
+        "pipeline": intent.pipeline.name if intent.pipeline else None,
+        "plan": str(intent.plan_id) if intent.plan_id else None,
+        "recovery": str(intent.recovery_id) if intent.recovery_id else None,
+        "attempts": intent.attempts,
+        "taken_by": intent.taken_by,
+        "progress": intent.progress,
+        "result": intent.result,
+        "error": intent.error,
+        "created_at": _time(intent.created_at),
+        "created_by": intent.created_by,
+        "finished_at": _time(intent.finished_at),
+    }
+
+
+def audit_as_row(audit: Audit) -> Row:
+    return {
+        "audit": str(audit.id),
+        "pipeline": audit.pipeline.name,
+        "status": audit.status,
+        "says": audit.says,
+        "exit_code": audit.exit_code,
+        "is_full": audit.is_full,
+        "is_void": audit.void_since is not None,
+        "frontier": _frontier(audit.pipeline, audit.frontier),
+        "lost": audit.lost_count,
+        "premature": audit.premature_count,
+        "duplicates": audit.duplicate_count,
+        "acknowledged": audit.acknowledged_count,
+        "obligations": audit.obligation_count,
+        "accepted": audit.accepted_count,
+        "matching": audit.matching,
+        "weaknesses": audit.weaknesses,
+        "lanes": audit.lanes,
+        "findings": audit.findings,
+        "source_snapshot": audit.source_snapshot,
+        "sink_snapshot": audit.sink_snapshot,
+        "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
+        "started_at": _time(audit.started_at),
+        "finished_at": _time(audit.finished_at),
+    }
+
+
+def plan_as_row(plan: Plan) -> Row:
+    return {
+        "plan": str(plan.id),
+        "pipeline": plan.pipeline.name,
+        "state": plan.state,
+        "says": plan.says,
+        "frontier": _frontier(plan.pipeline, plan.frontier),
+        "digest": plan.digest,
+        "planned": plan.batch_count,
+        "batch": plan.batch,
+        "conditions": plan.conditions,
+        "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
+        "stranded": plan.stranded_count,
+        "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
+        "author": plan.author,
+        "approved_by": plan.approved_by or None,
+        "approved_at": _time(plan.approved_at),
+        "created_at": _time(plan.created_at),
+        "computed_at": _time(plan.computed_at),
+    }
+
+
+def recovery_as_row(recovery: Recovery) -> Row:
+    return {
+        "recovery": str(recovery.id),
+        "plan": str(recovery.plan_id),
+        "pipeline": recovery.pipeline.name,
+        "state": recovery.state,
+        "outcome": recovery.outcome,
+        "says": recovery.says,
+        "frontier": _frontier(recovery.pipeline, recovery.frontier),
+        "generation": _text(recovery.generation),
+        "part": recovery.batch_index,
+        "parts": recovery.batches,
+        "armed": recovery.armed_count,
+        "landed": recovery.landed_count,
+        "absorbed": recovery.absorbed_count,
+        "altered": recovery.altered_count,
+        "start": recovery.start,
+        "wanted": recovery.wanted,
+        "problem": recovery.problem,
+        "reason": recovery.reason,
+        "attestations": recovery.attestations,
+        "requested_by": recovery.requested_by,
+        "certificate": recovery.certificate,
+        "certificate_digest": recovery.certificate_digest,
+        "certificate_is_void": recovery.certificate_void_since is not None,
+        "created_at": _time(recovery.created_at),
+        "fired_at": _time(recovery.fired_at),
+        "finished_at": _time(recovery.finished_at),
+    }
+
+
+def event_as_row(event: Event) -> Row:
+    return {
+        "id": str(event.id),
+        "at": _time(event.at),
+        "kind": event.kind,
+        "actor": event.actor,
+        "generation": _text(event.generation),
+        "says": event.says,
+        "data": event.data,
+        "plan": str(event.plan_id) if event.plan_id else None,
+        "recovery": str(event.recovery_id) if event.recovery_id else None,
+        "audit": str(event.audit_id) if event.audit_id else None,
+    }
+
+
+def omission_as_row(omission: AcknowledgedOmission) -> Row:
+    held = Coordinate(omission.position, omission.ordinal)
+    return {
+        "pipeline": omission.pipeline.name,
+        "lane": omission.lane,
+        "coordinate": coordinate_format(held, source_spelling(omission.pipeline.source)),
+        "reason": omission.reason,
+        "acknowledged_by": omission.acknowledged_by,
+        "acknowledged_at": _time(omission.acknowledged_at),
+        "withdrawn_by": omission.withdrawn_by or None,
+        "withdrawn_at": _time(omission.withdrawn_at),
+    }
+
+
+def _frontier(pipeline: Pipeline, row: Mapping[str, Any] | None) -> str | None:
+    return frontier_format(row, source_spelling(pipeline.source)) if row else None
+
+
+def _spelled(pipeline: Pipeline, row: Row) -> Row:
+    """A row with its coordinate as the source spells it, where it holds one."""
+    if "coordinate" in row or "position" not in row:
+        return row
+    held = Coordinate(int(row["position"]), int(row.get("ordinal") or 0))
+    return {**row, "coordinate": coordinate_format(held, source_spelling(pipeline.source))}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)

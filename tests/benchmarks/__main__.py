@@ -1,0 +1,40 @@
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing latency --rows 5000000"` chooses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import django
+
+BENCHMARKS = ("audit", "landing", "latency")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS)} (all)")
+    parser.add_argument("--rows", type=int, action="append", help="obligations of the audit (1000000 and 5000000)")
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
+    given = parser.parse_args()
+    names = given.names or list(BENCHMARKS)
+    if unknown := set(names) - set(BENCHMARKS):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    django.setup()
+    if "audit" in names:
+        from tests.benchmarks import audit
+
+        for rows in given.rows or [1_000_000, 5_000_000]:
+            audit.run(rows, given.rounds)
+    if "landing" in names:
+        from tests.benchmarks import landing
+
+        landing.run(given.rounds)
+    if "latency" in names:
+        from tests.benchmarks import latency
+
+        latency.run(given.rounds)
+
+
+if __name__ == "__main__":
+    main()

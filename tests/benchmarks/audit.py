@@ -1,0 +1,211 @@
+"""A warm full audit beside COPY of the same columns, a psql anti-join, and DuckDB with its postgres extension.
+
+Data as in the measurements that decided the design: an outbox (bigint key, 190 bytes of jsonb) and an acceptance
+table; one event in 1,024 missing at random, 0.01 % doubled, 0.01 % premature. All ways must give the same answer.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+
+from tests.benchmarks.measure import Peak, copy_away, databases, in_parallel, rounds, say
+from workers.connectors.base import Width
+from workers.connectors.postgresql import canonical_sql
+from workers.spark.jobs.audit import AuditRequest, evidence_read
+from workers.spark.ranges import EndSpec
+from workers.spark.session import session_get
+
+CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i * 7919 % 100000), 'amount', (i % 997) + 0.25,
+    'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
+
+
+def run(rows: int, count: int) -> None:
+    with databases("orders", "mail") as dsns, tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        say(f"making {rows:,} rows at both ends …")
+        _make(dsns, rows)
+        ways = _Ways(dsns, directory)
+        for width, columns in ((Width.COORDINATE, "coordinates"), (Width.PAYLOAD, "coordinates and payload digests")):
+            print(f"\nA warm full audit of {rows:,} obligations by {columns}")
+            peak = ways.check(width)
+            rounds(ways.by_name(width), count, "two parallel COPYs of the same columns")
+            print(
+                f"Peak beyond the idle engine: {peak / 2**20:.0f} MiB (this process and the Spark server, tasks included)"
+            )
+
+
+def _make(dsns: dict[str, str], rows: int) -> None:
+    digest = canonical_sql.payload_digest(
+        "'insert'",
+        "'k' || i",
+        canonical_sql.content_digest(canonical_sql.canonical_jsonb("content"), "content", "'insert'"),
+    )
+    with psycopg.connect(dsns["orders"], autocommit=True) as connection:
+        connection.execute('CREATE TABLE outbox (id bigint PRIMARY KEY, "key" text, content jsonb)')
+        connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")
+        connection.execute("VACUUM (ANALYZE, FREEZE) outbox")
+    with psycopg.connect(dsns["mail"], autocommit=True) as connection:
+        connection.execute("CREATE TABLE accepted (seq bigint NOT NULL, digest bytea NOT NULL)")
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(
+            f"INSERT INTO accepted SELECT i, {digest} FROM (SELECT i, {CONTENT} AS content "
+            f"FROM generate_series(1, {rows}) i) made WHERE random() > 1.0 / 1024"
+        )
+        connection.execute("INSERT INTO accepted SELECT * FROM accepted WHERE random() < 0.0001")
+        connection.execute(
+            f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"
+        )
+        connection.execute("CREATE INDEX ON accepted (seq)")
+        connection.execute("VACUUM (ANALYZE, FREEZE) accepted")
+
+
+class _Ways:
+    def __init__(self, dsns: dict[str, str], directory: Path) -> None:
+        self.orders, self.mail, self.directory = dsns["orders"], dsns["mail"], directory
+        for name, dsn in dsns.items():
+            (directory / name).write_text(dsn)
+        self.session = session_get()
+        self.digest = canonical_sql.payload_digest(
+            "'insert'",
+            '"key"',
+            canonical_sql.content_digest(canonical_sql.canonical_jsonb("content"), "content", "'insert'"),
+        )
+
+    def by_name(self, width: Width) -> dict[str, Any]:
+        return {
+            "two parallel COPYs of the same columns": lambda: self.copies(width),
+            "Fencepost: full audit, verdict and findings written": lambda: self.audit(width),
+            "psql: COPY to a temporary table and anti-joins": lambda: self.anti_join(width),
+            "DuckDB with its postgres extension, one query": lambda: self.duck(width),
+        }
+
+    def check(self, width: Width) -> int:
+        """Every way gives the same answer. Returns the audit's peak memory beyond the idle engine, in bytes."""
+        import os
+
+        self.audit(width)
+        with Peak([os.getpid(), *_spark_servers()]) as peak:
+            found = self.audit(width)
+        answers = {"audit": found, "anti-join": self.anti_join(width), "DuckDB": self.duck(width)}
+        assert len(set(answers.values())) == 1, answers
+        say(f"  lost, doubled, premature: {found}")
+        return peak.bytes - peak.before
+
+    def audit(self, width: Width) -> tuple[int, int, int]:
+        evidence = self.directory / "evidence"
+        shutil.rmtree(evidence, ignore_errors=True)
+        common = {"coordinate": [""], "op_constant": "insert"}
+        source = {
+            **common,
+            "connection": f"file:{self.directory / 'orders'}",
+            "table": "outbox",
+            "coordinate": ["id"],
+            "key": "key",
+            "content": "content",
+            "grace_seconds": 0,
+        }
+        sink = {
+            **common,
+            "connection": f"file:{self.directory / 'mail'}",
+            "table": "accepted",
+            "coordinate": ["seq"],
+            "digest": "digest",
+        }
+        request = AuditRequest(
+            EndSpec("postgresql_outbox", source), EndSpec("postgresql_table", sink), str(evidence), width=width
+        )
+        with evidence_read(self.session, request, lambda **_: None) as found:
+            counts = next(iter(found.lanes.values())).counts
+        return counts.lost_retained, counts.duplicate_payloads, counts.premature
+
+    def copies(self, width: Width) -> None:
+        more = ("", "") if width is Width.COORDINATE else (f", {self.digest}", ", digest")
+        in_parallel(
+            lambda: copy_away(self.orders, f"SELECT id{more[0]} FROM outbox"),
+            lambda: copy_away(self.mail, f"SELECT seq{more[1]} FROM accepted"),
+        )
+
+    def anti_join(self, width: Width) -> tuple[int, int, int]:
+        """What a careful operator does with psql: bring one side over, compare in SQL."""
+        by_digest = width is not Width.COORDINATE
+        columns, digest, match = (
+            ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d")
+            if by_digest
+            else (
+                "id",
+                "id",
+                "a.seq = o.id",
+            )
+        )
+        with psycopg.connect(self.orders) as source, psycopg.connect(self.mail) as sink:
+            sink.execute(f"CREATE TEMPORARY TABLE o (id bigint{', d bytea' if by_digest else ''}) ON COMMIT DROP")
+            with (
+                source.cursor().copy(f"COPY (SELECT {digest} FROM outbox) TO STDOUT (FORMAT binary)") as out,
+                sink.cursor().copy(f"COPY o ({columns}) FROM STDIN (FORMAT binary)") as into,
+            ):
+                for data in out:
+                    into.write(data)
+            sink.execute("ANALYZE o")
+            return (
+                _one(sink, f"SELECT count(*) FROM o WHERE NOT EXISTS (SELECT FROM accepted a WHERE {match})"),
+                _one(
+                    sink,
+                    f"SELECT count(*) FROM (SELECT FROM accepted GROUP BY seq{', digest' if by_digest else ''} "
+                    "HAVING count(*) > 1) t",
+                ),
+                _one(sink, f"SELECT count(*) FROM accepted a WHERE NOT EXISTS (SELECT FROM o WHERE {match})"),
+            )
+
+    def duck(self, width: Width) -> tuple[int, int, int]:
+        from duckdb_extensions import import_extension
+
+        by_digest = width is not Width.COORDINATE
+        source = f"SELECT id{f', {self.digest} AS d' if by_digest else ''} FROM outbox".replace("'", "''")
+        match = "a.seq = o.id AND a.digest = o.d" if by_digest else "a.seq = o.id"
+        columns = "seq, digest" if by_digest else "seq"
+        connection = duckdb.connect()
+        import_extension("postgres_scanner", con=connection)
+        connection.execute("LOAD postgres_scanner")
+        connection.execute(f"ATTACH '{_libpq(self.orders)}' AS orders (TYPE postgres, READ_ONLY)")
+        connection.execute(f"ATTACH '{_libpq(self.mail)}' AS mail (TYPE postgres, READ_ONLY)")
+        side = f"SELECT * FROM postgres_query('orders', '{source}')" if by_digest else "SELECT id FROM orders.outbox"
+        row = connection.execute(
+            f"WITH o AS MATERIALIZED ({side}), a AS MATERIALIZED (SELECT {columns} FROM mail.accepted) "
+            f"SELECT (SELECT count(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM a WHERE {match})), "
+            f"(SELECT count(*) FROM (SELECT {columns} FROM a GROUP BY {columns} HAVING count(*) > 1)), "
+            f"(SELECT count(*) FROM a WHERE NOT EXISTS (SELECT 1 FROM o WHERE {match}))"
+        ).fetchone()
+        connection.close()
+        assert row is not None
+        return row
+
+
+def _one(connection: psycopg.Connection[Any], query: str) -> int:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _libpq(dsn: str) -> str:
+    from psycopg.conninfo import conninfo_to_dict
+
+    return " ".join(f"{name}={value}" for name, value in conninfo_to_dict(dsn).items())
+
+
+def _spark_servers() -> list[int]:
+    """The run's Spark Connect server: the processes whose command line names it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if b"SparkConnectServer" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found

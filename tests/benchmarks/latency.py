@@ -1,0 +1,87 @@
+"""From a request's row to a running audit on a warm worker: a real Celery worker, broker, database and engine."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from django.core.management import call_command
+from django.utils import timezone
+
+from recovery_api.models import Intent, Pipeline
+from recovery_api.services.audits import audit_request
+from tests.benchmarks.measure import databases, say
+from tests.integration.recovery.world import world_make
+
+READING = "reading both ends"
+
+
+def run(count: int) -> None:
+    with databases("control") as dsns, tempfile.TemporaryDirectory() as folder:
+        _use_database(dsns["control"])
+        call_command("migrate", verbosity=0)
+        made: list[str] = []
+        with databases("orders", "mail") as ends:
+            world = world_make(lambda hint: made.append(hint) or ends[hint], Path(folder))  # type: ignore[func-returns-value]
+            for number in range(50):
+                world.commit([f"k{number}"])
+            worker = _worker(dsns["control"])
+            try:
+                print("\nFrom a request row to a running audit, warm worker")
+                taken = [_once(world.pipeline) for _ in range(count + 2)][2:]
+            finally:
+                worker.terminate()
+                worker.wait()
+        print(f"median {statistics.median(taken):.2f} s, range {min(taken):.2f} to {max(taken):.2f}", flush=True)
+
+
+def _once(pipeline: Pipeline) -> float:
+    """Seconds from the committed row to the worker's first read of both ends."""
+    began = time.perf_counter()
+    intent = audit_request(pipeline, actor="bench", now=timezone.now())
+    running: float | None = None
+    while True:
+        intent = Intent.objects.get(id=intent.id)
+        if running is None and intent.progress and intent.progress["step"] in (READING, "recording"):
+            running = time.perf_counter() - began
+        if intent.finished_at is not None:
+            assert intent.state == "done", intent.error
+            say(f"  running after {running or 0:.2f} s, done after {time.perf_counter() - began:.2f} s")
+            return running or time.perf_counter() - began
+        time.sleep(0.01)
+
+
+def _worker(dsn: str) -> subprocess.Popen[bytes]:
+    from tests.conftest import database_url
+
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "workers.celery",
+        "worker",
+        "--concurrency=1",
+        "--queues=spark,default",
+    ]
+    return subprocess.Popen(
+        [*command, "--without-mingle", "--without-gossip"],
+        env={**os.environ, "DATABASE_URL": database_url(dsn)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _use_database(dsn: str) -> None:
+    from django.db import connections
+    from psycopg.conninfo import conninfo_to_dict
+
+    connections.close_all()
+    part = conninfo_to_dict(dsn)
+    for settings in (connections.databases["default"], connections["default"].settings_dict):
+        settings.update(NAME=part["dbname"])

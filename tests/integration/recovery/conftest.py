@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.recovery.world import World, world_make
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Any, tmp_path: Path) -> None:
+    settings.REDIS_URL = ""
+    settings.FENCEPOST_EVIDENCE_DIR = tmp_path / "evidence"
+
+
+@pytest.fixture
+def world(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+    return world_make(database_factory, tmp_path)
+
+
+@pytest.fixture
+def world_with_target(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
+) -> World:
+    return world_make(database_factory, tmp_path, target=True)

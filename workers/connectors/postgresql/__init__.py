@@ -1,0 +1,1 @@
+"""What the PostgreSQL kinds share: connections, names, the canonical form in SQL, packed reads."""

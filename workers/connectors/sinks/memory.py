@@ -1,0 +1,373 @@
+"""A fenced sink in this process's memory: recovery_api.domain.claims driven over dictionaries.
+
+One law: a step holds the store's lock from its first test to its last change, which is what a transaction is here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recovery_api.domain import claims
+from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.claims import ClaimState, Standing, Word
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import Refused, SnapshotLost, Unsuitable
+from workers.connectors.base import (
+    Answer,
+    BatchDigest,
+    ClaimReading,
+    ConnectionReport,
+    CoordinateRange,
+    LaneReading,
+    Reading,
+    SafeFrontier,
+    SinkState,
+    Width,
+)
+from workers.evidence import schemas
+from workers.evidence.canonical import (
+    ABSENT,
+    UncanonicalContent,
+    batch_digest,
+    content_digest,
+    content_parse,
+    entry_digest,
+    payload_digest,
+)
+
+Where = tuple[str, int, int]
+"""Lane, position, ordinal."""
+
+COLUMNS = {
+    Width.COORDINATE: ("position", "ordinal"),
+    Width.PAYLOAD: ("position", "ordinal", "payload_digest"),
+    Width.FULL: tuple(schemas.ACCEPTED.names),
+}
+HEAD = ("head_position", "head_ordinal", "entry")
+
+
+@dataclass(slots=True)
+class _Store:
+    """What one sink holds. `purposes`: a generation is allocated when it is in here."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    counter: int = 0
+    fence: int = 0
+    purposes: dict[int, str] = field(default_factory=lambda: {0: "relay"})
+    claims: dict[int, ClaimReading] = field(default_factory=dict)
+    accepted: dict[Where, dict[str, Any]] = field(default_factory=dict)
+    altered: dict[tuple[Where, bytes], int] = field(default_factory=dict)
+    staged: dict[tuple[int, int, Where], dict[str, Any]] = field(default_factory=dict)
+    start: dict[str, dict[str, str]] = field(default_factory=dict)
+    transactions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    snapshots: dict[int, tuple[int, pa.Table]] = field(default_factory=dict)
+
+
+_STORES: dict[str, _Store] = {}
+
+
+class Memory:
+    """A fenced sink of this process, by name."""
+
+    kind = "memory"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.name: str = options["name"]
+        self.batch_limit: int = options["batch_limit"]
+        self.store = _STORES.setdefault(self.name, _Store())
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    def test(self) -> ConnectionReport:
+        weakness = "It lives in one process's memory: nothing outlasts the process."
+        return ConnectionReport(True, {"name": self.name}, (), (weakness,))
+
+    def capability(self) -> Capability:
+        return Capability(
+            archetype=Archetype.FENCED,
+            can_read_record=True,
+            is_record_complete=True,
+            has_fence=True,
+            has_identity_key=True,
+            lands_in_one_transaction=True,
+            can_lose_acceptances=True,
+            batch_limit=self.batch_limit,
+            grounds=("Every step holds the store's lock; the store is gone with its process.",),
+        )
+
+    def state(self) -> SinkState:
+        with self.store.lock:
+            open_claim = next((c for c in self.store.claims.values() if c.state == ClaimState.OPEN), None)
+            return SinkState(
+                self.store.counter,
+                self.store.fence,
+                open_claim,
+                f"memory:{self.name}",
+                len(self.store.accepted) or None,
+            )
+
+    def hand_over(self) -> Mapping[str, Any]:
+        with self.store.lock:
+            return dict(self.store.start)
+
+    # -- reading the record -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
+        with self.store.lock:
+            fence = self.store.fence
+            if generation is not None and fence != generation:
+                raise Refused(
+                    f"Reading under the claim of generation {generation}",
+                    f"this snapshot shows the fence at {fence}",
+                    "Claim again with a new generation." if fence > generation else "Claim first.",
+                )
+            rows = pa.Table.from_pylist(list(self.store.accepted.values()), schema=schemas.ACCEPTED)
+            number = next(self.store.transactions)
+            self.store.snapshots[number] = fence, rows
+        try:
+            yield Reading(
+                identity=f"memory:{self.name} entry {rows.num_rows} snapshot {number}",
+                handle={"snapshot": number, "generation": generation},
+                lanes=_lanes(rows),
+                fence=fence,
+            )
+        finally:
+            del self.store.snapshots[number]
+
+    def read_accepted(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            _, rows = self.store.snapshots[reading.handle["snapshot"]]
+        except KeyError as error:
+            raise SnapshotLost(f"memory:{self.name}", "its holder has ended") from error
+        names = list(dict.fromkeys([*COLUMNS[width], *(HEAD if with_head else ("entry",))]))
+        yield from rows.filter(_inside(rows, range_)).select(names).to_batches()
+
+    # -- the protocol -----------------------------------------------------------------------------------------------
+
+    def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
+        with self.store.lock:
+            open_claim = self.state().open_claim
+            if purpose == "relay" and open_claim is not None:
+                return Answer(Word.WAIT, {"claim": open_claim.generation, "claimed_by": open_claim.claimed_by})
+            self.store.counter += 1
+            self.store.purposes[self.store.counter] = purpose
+            return Answer(Word.ALLOCATED, {"generation": self.store.counter})
+
+    def begin(self, generation: int) -> Answer:
+        with self.store.lock:
+            word = claims.begin_answer(generation, self._standing(generation))
+            if word is Word.STARTED:
+                self._fence_raise(generation)
+            return Answer(word)
+
+    def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
+        with self.store.lock:
+            refused = claims.admission_answer(generation, self._standing(generation))
+            if refused is not None:
+                return [refused] * events.num_rows
+            transaction = next(self.store.transactions)
+            rows = [_entry(event) for event in events.to_pylist()]  # all or nothing: before anything changes
+            self._fence_raise(generation)
+            return [self._accept(generation, row, transaction, head) for row in rows]
+
+    def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float = 5.0) -> Answer:
+        with self.store.lock:
+            is_recoverer = self.store.purposes.get(generation) == "recoverer"
+            word = claims.claim_answer(generation, is_recoverer, self._standing(generation))
+            if word is not Word.GRANTED:
+                return Answer(word, {"fence": self.store.fence} if word is Word.REFUSED else {})
+            self._fence_raise(generation)
+            held = self.store.claims.get(generation)
+            self.store.claims[generation] = (
+                replace(held, frontier=frontier, armed_count=None, armed_digest=None)
+                if held
+                else ClaimReading(
+                    generation, ClaimState.OPEN.value, claimed_by=self.name, claimed_at=_now(), frontier=frontier, arm=0
+                )
+            )
+            return Answer(word)
+
+    def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
+        with self.store.lock:
+            word = claims.arm_answer(generation, batch.count, self.batch_limit, self._standing(generation))
+            if word is Word.TOO_LARGE:
+                raise Refused(
+                    f"Arming {batch.count} entries",
+                    f"one fire of this sink lands at most {self.batch_limit}",
+                    "Split the recovery by frontier.",
+                )
+            if word is not Word.ARMED:
+                return Answer(word)
+            held = self.store.claims[generation]
+            arm = (held.arm or 0) + 1
+            self.store.claims[generation] = replace(
+                held, arm=arm, armed_count=batch.count, armed_digest=batch.digest, frontier=frontier
+            )
+            return Answer(word, {"arm": arm})
+
+    def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
+        count = 0
+        for batch in batches:
+            rows = [_entry(event) for event in batch.to_pylist()]
+            with self.store.lock:
+                for row in rows:
+                    self.store.staged.setdefault((generation, arm, _where(row)), row)
+            count += len(rows)
+        return count
+
+    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
+        return pa.array([not _is_held(event) for event in batch.to_pylist()], pa.bool_())
+
+    def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
+        with self.store.lock:
+            held = self.store.claims.get(generation)
+            rows = [row for key, row in self.store.staged.items() if key[:2] == (generation, arm)]
+            rows.sort(key=_where)
+            staged = len(rows), _digest(rows)
+            is_as_armed = held is not None and staged == (held.armed_count, held.armed_digest)
+            word = claims.fire_answer(generation, arm, is_as_armed, self._standing(generation))
+            if word is Word.MISMATCH:
+                return Answer(word, {"staged_count": staged[0], "staged_digest": staged[1]})
+            if word is not Word.LANDED or held is None:
+                return Answer(word, _as_row(held))
+            transaction = next(self.store.transactions)
+            words = [self._accept(generation, row, transaction, None) for row in rows]
+            landed = words.count(Word.ACCEPTED)
+            self.store.start |= {
+                lane: {"position": str(at["position"]), "ordinal": str(at.get("ordinal", 0))}
+                for lane, at in (start or {}).items()
+            }
+            fired = replace(
+                held,
+                state=ClaimState.FIRED.value,
+                fired_at=_now(),
+                landed_count=landed,
+                absorbed_count=len(rows) - landed,
+                start=start,
+            )
+            self.store.claims[generation] = fired
+            return Answer(word, _as_row(fired) | {"altered_count": words.count(Word.ALTERED)})
+
+    def settle(self, generation: int, wait_seconds: float = 5.0) -> ClaimReading:
+        with self.store.lock:
+            return self.store.claims.get(generation) or ClaimReading(generation, ClaimState.NONE.value)
+
+    def release(self, generation: int, reason: str) -> Answer:
+        with self.store.lock:
+            held = self.store.claims.get(generation)
+            if held is None:
+                return Answer(Word.NO_CLAIM)
+            if held.state == ClaimState.OPEN:
+                held = self.store.claims[generation] = replace(held, state=ClaimState.RELEASED.value)
+            return Answer(held.state)
+
+    def altered(self) -> list[tuple[Where, bytes]]:
+        """Coordinates offered again with other content, and the digest offered, once each."""
+        with self.store.lock:
+            return list(self.store.altered)
+
+    def _standing(self, generation: int) -> Standing:
+        held = self.store.claims.get(generation)
+        return Standing(
+            fence=self.store.fence,
+            is_allocated=generation in self.store.purposes,
+            claim_state=ClaimState(held.state) if held else ClaimState.NONE,
+            arm=held.arm if held and held.armed_count is not None else None,
+        )
+
+    def _fence_raise(self, generation: int) -> None:
+        if generation <= self.store.fence:
+            return
+        self.store.fence = generation
+        for number, held in self.store.claims.items():
+            if held.state == ClaimState.OPEN and number < generation:
+                self.store.claims[number] = replace(held, state=ClaimState.SUPERSEDED.value, superseded_by=generation)
+
+    def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
+        held = self.store.accepted.get(_where(row))
+        word = claims.identity_answer(held["payload_digest"] if held else None, row["payload_digest"])
+        if word is Word.ACCEPTED:
+            self.store.accepted[_where(row)] = {
+                **{name: row[name] for name in ("lane", "position", "ordinal", "event_id", "payload_digest")},
+                "generation": generation,
+                "head_position": head and head.position,
+                "head_ordinal": head and head.ordinal,
+                "accepted_at": datetime.now(UTC),
+                "entry": len(self.store.accepted) + 1,
+                "admitted_in": transaction,
+            }
+        elif word is Word.ALTERED:
+            self.store.altered.setdefault((_where(row), row["payload_digest"]), generation)
+        return word
+
+
+def _entry(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event with its payload digest. Raises: Unsuitable naming the coordinate."""
+    try:
+        content = ABSENT if event["content"] is None else content_parse(event["content"])
+        digest = payload_digest(event["op"], event["key"], content_digest(content, event["op"]))
+    except (json.JSONDecodeError, UncanonicalContent) as error:
+        where = f"{event['lane']}:{event['position']}:{event['ordinal']}"
+        raise Unsuitable(f"the event at {where}", f"its content is not JSON ({error})", "Mend it.") from error
+    return {**event, "payload_digest": digest}
+
+
+def _is_held(event: Mapping[str, Any]) -> bool:
+    try:
+        _entry(event)
+    except Unsuitable:
+        return False
+    return True
+
+
+def _digest(rows: list[dict[str, Any]]) -> str:
+    entries = [entry_digest(*_where(row), row["payload_digest"]) for row in rows]
+    return batch_digest(pa.array(entries, pa.binary(32)))
+
+
+def _where(row: Mapping[str, Any]) -> Where:
+    return row["lane"], row["position"], row["ordinal"]
+
+
+def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
+    return {name: getattr(claim, name) for name in ClaimReading.__dataclass_fields__} if claim else {}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _lanes(rows: pa.Table) -> dict[str, LaneReading]:
+    unsaid = SafeFrontier(None, "acceptance record", "A record says nothing of what may still be committed.")
+    lanes = {}
+    for lane in sorted(set(rows["lane"].to_pylist())):
+        mine = rows.filter(pc.equal(rows["lane"], lane))
+        found = sorted(zip(mine["position"].to_pylist(), mine["ordinal"].to_pylist(), strict=True))
+        lanes[lane] = LaneReading(lane, Coordinate(*found[-1]), Coordinate(*found[0]), None, unsaid, len(found))
+    return lanes
+
+
+def _inside(rows: pa.Table, range_: CoordinateRange) -> pa.Array:
+    position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
+    inside = np.array(pc.equal(rows["lane"], range_.lane))
+    if range_.low is not None:
+        low = range_.low
+        inside &= (position > low.position) | ((position == low.position) & (ordinal >= low.ordinal))
+    if range_.high is not None:
+        high = range_.high
+        inside &= (position < high.position) | ((position == high.position) & (ordinal < high.ordinal))
+    return pa.array(inside)

@@ -1,0 +1,259 @@
+"""The fenced PostgreSQL sink: the kit's steps over real connections, each in a transaction of its own.
+
+One law: an answer is what the kit's functions said; nothing is decided here. A step that had to wait in vain raises
+SinkBusy with the names of those it waited for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.claims import ClaimState, Word
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
+from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
+from workers.connectors.base import (
+    Answer,
+    BatchDigest,
+    ClaimReading,
+    ConnectionReport,
+    CoordinateRange,
+    Reading,
+    SinkState,
+    Width,
+)
+from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
+from workers.connectors.sinks.kit import inspection, record, staging
+
+CLAIM_FIELDS = ClaimReading.__dataclass_fields__
+
+
+class PostgresqlKit:
+    """A sink that carries the kit. Made from parsed options; opens a connection for each call."""
+
+    kind = "postgresql_kit"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.address = Address.of(options)
+        self.kit: KitOptions = kit_options(options)
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    def test(self) -> ConnectionReport:
+        with connection_open(self.address) as connection:
+            return inspection.kit_test(connection, self.kit)
+
+    def capability(self) -> Capability:
+        with connection_open(self.address) as connection:
+            return inspection.kit_capability(connection, self.kit)
+
+    def state(self) -> SinkState:
+        row = self._row("SELECT counter, fence, open_claim, identity, last_entry FROM {schema}.state()")
+        counter, fence, claim, identity, last_entry = row
+        return SinkState(counter, fence, _claim(claim) if claim else None, identity, last_entry)
+
+    def facts(self) -> Mapping[str, Any]:
+        """What pins this sink: system identifier, database, timeline, kit; and its effect and batch limit."""
+        facts: Mapping[str, Any] = self._row("SELECT facts FROM {schema}.state()")[0]
+        return facts
+
+    def undisciplined_paths(self) -> list[tuple[str, str | None, str]]:
+        """Who can write record or target by another way than admission: path, role, and a sentence."""
+        with connection_open(self.address) as connection:
+            return inspection.paths_read(connection, self.kit.schema)
+
+    def hand_over(self) -> Mapping[str, Any]:
+        with connection_open(self.address) as connection:
+            rows = connection.execute(self._sql("SELECT lane, position::text, ordinal::text FROM {schema}.hand_over"))
+            return {lane: {"position": position, "ordinal": ordinal} for lane, position, ordinal in rows}
+
+    # -- reading the record -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
+        with connection_open(self.address) as connection:
+            transaction_begin(connection, self.address)
+            fence, is_replica = connection.execute(
+                self._sql("SELECT p.fence, pg_is_in_recovery() FROM {schema}.protocol p")
+            ).fetchone() or (0, True)
+            if generation is not None and is_replica:
+                raise Unsuitable(
+                    "the sink",
+                    "this server is a replica, and what a claim reads must come from the primary",
+                    "Connect to the primary.",
+                )
+            if generation is not None and fence != generation:
+                raise Refused(
+                    f"Reading under the claim of generation {generation}",
+                    f"this snapshot shows the fence at {fence}",
+                    "Claim again with a new generation." if fence > generation else "Claim first.",
+                )
+            yield self._reading(connection, fence, generation, is_replica)
+
+    def read_accepted(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        handle = reading.handle
+        with snapshot_open(self.address, handle["snapshot"]) as connection:
+            shown = connection.execute(self._sql("SELECT fence FROM {schema}.protocol")).fetchone()
+            if handle["generation"] is not None and shown != (handle["generation"],):
+                raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
+            yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head)
+
+    def _reading(
+        self, connection: psycopg.Connection[Any], fence: int, generation: int | None, is_replica: bool
+    ) -> Reading:
+        row = connection.execute(
+            self._sql(
+                "SELECT s.identity, s.last_entry, pg_snapshot_xmin(pg_current_snapshot())::text,"
+                " CASE WHEN NOT pg_is_in_recovery() THEN pg_export_snapshot() END FROM {schema}.state() s"
+            )
+        ).fetchone()
+        assert row is not None
+        identity, last_entry, oldest_open, snapshot = row
+        if snapshot is None:  # a replica cannot export one
+            raise Unsuitable(
+                "the sink", "this server is a replica: it cannot be read as one", "Connect to the primary."
+            )
+        return Reading(
+            identity=f"{identity} entry {last_entry or 0} snapshot {snapshot}",
+            handle={"snapshot": snapshot, "generation": generation, "oldest_open": oldest_open},
+            lanes=record.lanes_read(connection, self.kit.schema),
+            is_complete=not is_replica,
+            fence=fence,
+        )
+
+    # -- the protocol -----------------------------------------------------------------------------------------------
+
+    def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
+        word, generation, detail = self._row(
+            "SELECT answer, generation, detail FROM {schema}.generation_allocate(%s, %s)", purpose, asked_by
+        )
+        return Answer(word, {"generation": generation} if generation is not None else detail)
+
+    def begin(self, generation: int) -> Answer:
+        return self._step("begin(%s, %s)", generation, self.kit.lock_wait_seconds)
+
+    def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
+        rows = [
+            {
+                "lane": row["lane"],
+                "position": str(row["position"]),
+                "ordinal": str(row["ordinal"]),
+                "event_id": row["event_id"],
+                "op": row["op"],
+                "key": row["key"],
+                "head_position": head and str(head.position),
+                "head_ordinal": head and str(head.ordinal),
+            }
+            | ({} if row["content"] is None else {"content": _Json(row["content"])})
+            for row in events.to_pylist()
+        ]
+        query = "SELECT {schema}.deliver_many(%s, %s::jsonb)"
+        words: list[str] = self._row(query, generation, _json_with_contents(rows))[0]
+        return words
+
+    def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
+        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
+        return self._step("claim(%s, %s, %s)", generation, Jsonb(frontier), wait)
+
+    def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
+        answer = self._step("arm(%s, %s, %s, %s)", generation, batch.count, batch.digest, Jsonb(frontier))
+        if answer.word == Word.TOO_LARGE:
+            raise Refused(
+                f"Arming {batch.count} entries",
+                f"one fire of this sink lands at most {answer.data['batch_limit']}",
+                "Split the recovery by frontier, or install the kit with a higher batch limit.",
+            )
+        return answer
+
+    def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
+        count = 0
+        with connection_open(self.address) as connection:
+            for batch in batches:
+                staging.batch_stage(connection, self.kit.schema, generation, arm, batch)
+                count += batch.num_rows
+        return count
+
+    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
+        return staging.unrepresentable(batch, needs_key=self.kit.effect.kind == "target")
+
+    def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
+        return self._step("fire(%s, %s, %s)", generation, arm, Jsonb(start) if start is not None else None)
+
+    def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
+        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
+        answer = self._step("settle(%s, %s)", generation, wait)
+        if answer.word == ClaimState.NONE:
+            return ClaimReading(generation, ClaimState.NONE.value)
+        return _claim(answer.data)
+
+    def release(self, generation: int, reason: str) -> Answer:
+        return self._step("release(%s, %s)", generation, reason)
+
+    def counter_raise(self, above: int) -> int:
+        """After a restore: no generation at or below `above` is allocated any more. Returns where the counter stands."""
+        counter: int = self._row("SELECT {schema}.counter_raise(%s)", above)[0]
+        return counter
+
+    def staged_purge(self) -> int:
+        """Takes away staged rows that no open claim needs; how many."""
+        total = 0
+        while purged := self._row("SELECT {schema}.staged_purge()")[0]:
+            total += purged
+        return total
+
+    def _step(self, call: str, *arguments: Any) -> Answer:
+        word, detail = self._row("SELECT answer, detail FROM {schema}." + call, *arguments)
+        if word == "busy":
+            raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
+        return Answer(word, detail or {})
+
+    def _row(self, query: str, *arguments: Any) -> tuple[Any, ...]:
+        with connection_open(self.address) as connection:
+            row = connection.execute(self._sql(query), arguments or None).fetchone()
+            assert row is not None
+            return row
+
+    def _sql(self, query: str) -> sql.Composed:
+        return sql.SQL(query).format(schema=sql.Identifier(self.kit.schema))
+
+
+def _claim(row: Mapping[str, Any]) -> ClaimReading:
+    return ClaimReading(**{name: row[name] for name in CLAIM_FIELDS if row.get(name) is not None})
+
+
+def _holders(found: list[Mapping[str, Any]]) -> str:
+    """Whom the step waited for, each as a person can find it."""
+    return "; ".join(map(_holder, found)) or "a transaction that has ended meanwhile"
+
+
+def _holder(row: Mapping[str, Any]) -> str:
+    if name := row.get("prepared_transaction"):
+        return f"prepared transaction {name!r} of {row.get('role')} since {row.get('transaction_start')}"
+    known = [f"session {row.get('pid')} ({row.get('application', 'no application name')}, {row.get('role')})"]
+    known.append(f"{row.get('state', 'state not visible')} since {row.get('since', 'unknown')}")
+    known.append(f"in a transaction since {row.get('transaction_start', 'unknown')}")
+    if row.get("query_start"):
+        known.append(f"last query at {row['query_start']}")
+    return ", ".join(known)
+
+
+class _Json(str):
+    """A content that is JSON text already."""
+
+
+def _json_with_contents(rows: list[dict[str, Any]]) -> str:
+    def member(name: str, value: Any) -> str:
+        return f"{json.dumps(name)}: {value if isinstance(value, _Json) else json.dumps(value)}"
+
+    return "[" + ", ".join("{" + ", ".join(member(*pair) for pair in row.items()) + "}" for row in rows) + "]"

@@ -1,0 +1,156 @@
+"""JSON lines, a record a physical line, read with bounded memory; every byte is read, mended or named."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recovery_api.domain.errors import BadFile
+from workers.evidence.canonical import Number, UncanonicalContent
+from workers.evidence.files.notes import FileNotes
+
+LINE_BYTES = 64 << 20
+"""The longest line that is read: a payload of 24 MiB with room for escapes, and still far from the machine's memory."""
+
+GLUED_LOOKS = 64
+BOM = b"\xef\xbb\xbf"
+_RECORD_START = re.compile(rb'\{\s*"')
+_BLANK = b" \t\r\n"
+
+
+class RecordDecoder:
+    """Parses one record a call; numbers stay as written. `repeats`: contents that repeated a member."""
+
+    def __init__(self) -> None:
+        self.repeats = 0
+        self._written = 0
+        self._decoder = json.JSONDecoder(
+            parse_float=Number, parse_int=Number, parse_constant=_refuse_constant, object_pairs_hook=self._members
+        )
+
+    def decode(self, text: str, at: int = 0) -> tuple[Any, int]:
+        """The JSON value at `at`, and where it ends. Raises: json.JSONDecodeError, UncanonicalContent, RepeatedColumn."""
+        before = self.repeats
+        try:
+            value, end = self._decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise UncanonicalContent("content", "is nested too deep to be read", "Give its digest instead.") from error
+        if isinstance(value, dict) and len(value) != self._written:
+            self.repeats = before
+            raise RepeatedColumnError(next(iter(value), ""))
+        return value, end
+
+    def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        self._written = len(pairs)
+        if len(members) != len(pairs):
+            self.repeats += 1
+        return members
+
+
+class RepeatedColumnError(ValueError):
+    """A record names a column twice."""
+
+
+def json_records(path: Path, notes: FileNotes) -> Iterator[tuple[Any, int]]:
+    """(record, line number) of each record; what is not one goes to `notes`.
+
+    Raises: BadFile where a line is too long, is JSON of another shape, or where nothing can be read.
+    """
+    decoder, offset, rows = RecordDecoder(), 0, 0
+    with path.open("rb") as file:
+        for number in range(1, 1 << 62):
+            line = file.readline(LINE_BYTES + 1)
+            if not line:
+                break
+            if len(line) > LINE_BYTES:
+                raise BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
+            for record in _records(line, number, offset, notes, decoder):
+                rows += 1
+                yield record, number
+            offset += len(line)
+    if decoder.repeats:
+        notes.mild["repeated member"] += decoder.repeats
+    if rows == 0 and not notes.is_whole:
+        raise BadFile(notes.name, f"line {notes.blemishes[0].line}", "no record can be read", f"{notes.blemishes[0]}.")
+
+
+def _records(line: bytes, number: int, offset: int, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
+    is_ended = line.endswith(b"\n")
+    body = line[:-1] if is_ended else line
+    if body.endswith(b"\r"):
+        notes.mild["CRLF"] += 1
+        body = body[:-1]
+    start = offset
+    if body.startswith(BOM):
+        notes.mild["byte order mark" if offset == 0 else "byte order mark inside"] += 1
+        body, start = body[3:], start + 3
+    elif offset == 0 and body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise BadFile(notes.name, "line 1", "is UTF-16", "Write it as UTF-8.")
+    bare = body.strip(b"\0")
+    if len(bare) != len(body):
+        run = len(body) - len(bare)
+        says = f"{run} NUL bytes, as a crash leaves them, were left out; records may be missing there"
+        notes.blemish("NUL run", number, start, says)
+        start += len(body) - len(body.lstrip(b"\0")) if bare else 0
+        body = bare
+        if not body:
+            return
+    if not body.strip(_BLANK):
+        notes.mild["blank line"] += 1
+        return
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        says = f"not UTF-8: {error.reason}; the record was not read{_glued(body, start, decoder)}"
+        notes.blemish("unfinished tail" if not is_ended else "cut character", number, start + error.start, says)
+        return
+    try:
+        yield from _whole(text, number, notes, decoder)
+    except json.JSONDecodeError:
+        if is_ended:
+            notes.blemish("torn record", number, start, f"it was not read{_glued(body, start, decoder)}")
+        else:
+            notes.blemish("unfinished tail", number, start, f"the file ends inside it{_glued(body, start, decoder)}")
+    except RepeatedColumnError as error:
+        raise BadFile(notes.name, f"line {number}", "a column name is repeated", "Name each column once.") from error
+    except UncanonicalContent as error:
+        raise BadFile(notes.name, f"line {number}, byte {start}", str(error), "") from error
+
+
+def _whole(text: str, number: int, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
+    """The records of a line that holds nothing but whole records: one, or several where a line end was lost."""
+    found, at = [], len(text) - len(text.lstrip())
+    while at < len(text):
+        record, end = decoder.decode(text, at)
+        found.append(record)
+        at = end + len(text[end:]) - len(text[end:].lstrip()) if end < len(text) else end
+    if len(found) > 1:
+        if not all(isinstance(record, dict) for record in found):
+            raise json.JSONDecodeError("not records", text, 0)
+        notes.mild["glued records"] += 1
+    yield from found
+
+
+def _glued(body: bytes, start: int, decoder: RecordDecoder) -> str:
+    """What to say of a whole record that seems to follow in the same line. It is named and not read: it may as well be
+    part of the torn record's content.
+    """
+    for look, match in enumerate(_RECORD_START.finditer(body, 1)):
+        if look == GLUED_LOOKS:
+            break
+        try:
+            record, _ = decoder.decode(body[match.start() :].decode("utf-8", "surrogatepass"))
+        except (ValueError, UncanonicalContent):
+            continue
+        if isinstance(record, dict):
+            named = f"coordinate {record['coordinate']}" if "coordinate" in record else "a record"
+            return f", nor was what looks like {named}, glued to it at byte {start + match.start()}"
+    return ""
+
+
+def _refuse_constant(name: str) -> Any:
+    raise UncanonicalContent("number", f"{name} is not JSON", "")

@@ -1,0 +1,110 @@
+"""How the coordinates of the given files are spelled: seen over all of them together, decided once, never per value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from recovery_api.domain.coordinates import (
+    EXPECTED,
+    INT64_MAX,
+    INT64_MIN,
+    UINT64_MAX,
+    Coordinate,
+    Spelling,
+    coordinate_parse,
+)
+from recovery_api.domain.errors import BadCoordinate, BadInput
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_LSN = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}", re.ASCII)
+_PAIR = re.compile(r"[0-9]+:[+-]?[0-9]+", re.ASCII)
+_FAR = 1 << 62
+
+
+@dataclass
+class SpellingSigns:
+    """The shapes met so far, each with the first place it was met, and the range of the plain numbers."""
+
+    shapes: dict[str, str] = field(default_factory=dict)
+    lowest: int = 0
+    highest: int = 0
+
+    def see(self, text: str, where: str) -> None:
+        """Take note of one coordinate. Raises: BadCoordinate for a text that no source writes."""
+        if _INTEGER.fullmatch(text):
+            number = int(text) if len(text) < 40 else UINT64_MAX + 1
+            self.shapes.setdefault("number", f"{where}: {text}")
+            self.lowest, self.highest = min(self.lowest, number), max(self.highest, number)
+            if number < INT64_MIN or number > UINT64_MAX:
+                raise BadCoordinate(where, text[:60], "a number of at most 64 bits")
+        elif _LSN.fullmatch(text):
+            self.shapes.setdefault("log position", f"{where}: {text}")
+        elif _PAIR.fullmatch(text):
+            self.shapes.setdefault("pair", f"{where}: {text}")
+        else:
+            raise BadCoordinate(where, text[:60], "; or ".join(EXPECTED.values()))
+
+    def see_plain(self, low: int, high: int, where: str) -> None:
+        """Take note of many plain numbers by their extremes."""
+        self.see(str(low), where)
+        self.see(str(high), where)
+
+    def decide(self) -> Spelling:
+        """The one spelling that all of them have. Raises: BadInput where shapes are mixed, or a sign is ambiguous."""
+        if "pair" in self.shapes:
+            if len(self.shapes) > 1:
+                raise BadInput(
+                    "coordinate", f"spellings are mixed ({'; '.join(self.shapes.values())})", "Say --spelling."
+                )
+            return Spelling.XID8_BIGINT
+        if "log position" in self.shapes:
+            if self.lowest < 0:
+                raise BadInput("coordinate", "a log position is never negative", "; ".join(self.shapes.values()))
+            return Spelling.PG_LSN
+        if self.highest <= INT64_MAX:
+            return Spelling.BIGINT
+        if self.lowest < 0:
+            raise BadInput(
+                "coordinate",
+                f"the sign is ambiguous: {self.highest} is unsigned, {self.lowest} is signed",
+                "Say --spelling unsigned where negative numbers are unsigned ones printed by a signed writer.",
+            )
+        return Spelling.UNSIGNED
+
+    def weaknesses(self) -> tuple[str, ...]:
+        """What stays in doubt where the spelling was not given."""
+        if self.lowest <= -_FAR and self.highest >= _FAR:
+            return (
+                "Coordinates lie at both ends of the signed range. If they are unsigned ones printed by a signed writer,"
+                " say --spelling unsigned.",
+            )
+        return ()
+
+
+def coordinates_resolve(texts: pa.Array, spelling: Spelling, where: str) -> tuple[pa.Array, pa.Array]:
+    """Position and ordinal, as held, of a column of spelled coordinates; null where it is null.
+
+    Raises: BadCoordinate.
+    """
+    if spelling is Spelling.BIGINT:
+        try:
+            position = texts.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass  # an unusual spelling, or none: the careful way finds which
+        else:
+            zeros = pa.array(np.zeros(len(texts), np.int64), mask=texts.is_null().to_numpy(zero_copy_only=False))
+            return position, zeros
+    held = [None if text is None else coordinate_parse(text, spelling, where) for text in texts.to_pylist()]
+    return (
+        pa.array([c and c.position for c in held], pa.int64()),
+        pa.array([c and c.ordinal for c in held], pa.int64()),
+    )
+
+
+def coordinate_given(text: str, spelling: Spelling, where: str) -> Coordinate:
+    """A coordinate from the command line."""
+    return coordinate_parse(text, spelling, where)
