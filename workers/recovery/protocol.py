@@ -283,17 +283,15 @@ class _Run:
     def _stopped(self, generation: int | None = None) -> bool:
         """A safe point: ends the recovery where a person asked for it."""
         self.report.check()
-        self.recovery.refresh_from_db()
-        while self.recovery.wanted == Wanted.PAUSE:
-            self.report(step="paused", says=f"by {self.recovery.wanted_by}; a claim already taken stays open")
+        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE:
+            self.report(step="paused", says="a claim already taken stays open until somebody says run or stop")
             threading.Event().wait(PAUSE_SECONDS)
-            self.recovery.refresh_from_db()
-        if self.recovery.wanted != Wanted.STOP:
+        if wanted != Wanted.STOP:
             return False
         raised = generation or self.recovery.generation
         says = "Stopped before anything was sent."
         if raised is not None and self.recovery.state != RecoveryState.REQUESTED:
-            self.sink.release(raised, f"stopped by {self.recovery.wanted_by}")
+            self.sink.release(raised, "stopped by a person")
             says = (
                 f"Stopped; nothing of generation {raised} landed. The fence stays at {raised}: a relay of an older "
                 "generation is rejected and must ask for a new one."

@@ -6,6 +6,7 @@ or speculative attempt leaves the same file; what comes back to the driver is on
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -112,7 +113,7 @@ def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterato
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 lane = spec.ranges[index].lane
-                yield summary_row(index, lane, lambda index=index: range_judge(spec, index))
+                yield summary_row(index, lane, functools.partial(range_judge, spec, index))
 
     return judge
 

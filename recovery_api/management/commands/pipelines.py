@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from recovery_api.domain.errors import BadFile, BadInput
-from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
+from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
-from recovery_api.management.ends import NOT_REACHED, TEST_SECONDS
+from recovery_api.management.ends import TEST_SECONDS, report_code
 from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Sink, Source
@@ -132,8 +132,8 @@ class Command(FencepostCommand):
                 return problem
             report: Row = ended.result or {}
             if not report["is_usable"]:
-                code = UNKNOWN if report["facts"].get("code") in NOT_REACHED else BAD_INPUT
-                return Shown({"end": end.name, **report}, [f"{end.name}:", *report_lines(report)], code)
+                lines = [f"{end.name}:", *report_lines(report)]
+                return Shown({"end": end.name, **report}, lines, report_code(report))
         return None
 
     def _given(self, options: dict[str, Any]) -> dict[str, Any]:

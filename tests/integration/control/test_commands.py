@@ -226,7 +226,7 @@ def test_recovery_in_trouble_says_how_to_settle_it(approved):
     said = run("redrive", approved.id, "--reason", "x", "--confirm", "mail", "--here", "--json")
     assert said.code == 2 and said.body["state"] == "requested" and said.body["error"]["code"] == "frontier_refused"
     assert "settle" in run("recovery", "mail").out
-    assert "is in trouble" in run("pipelines", "show", "mail").out
+    assert "stopped at requested and is to be settled" in run("pipelines", "show", "mail").out
 
 
 def test_stop_needs_a_reason(approved):

@@ -11,6 +11,7 @@ from django.db import connection
 from recovery_api.domain.errors import BadInput, Refused, Unreachable
 from recovery_api.domain.recovery_states import MOVES, UNFINISHED
 from recovery_api.models import Event, EventKind, Intent, PlanState, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.selectors.recoveries import recovery_get, timeline
 from recovery_api.services.generations import claim_record, claim_settle, generation_record
 from recovery_api.services.intents import intent_fail, intent_take, intents_sweep
@@ -153,6 +154,16 @@ def test_two_movers_at_the_same_moment_move_it_once(recovery, now):
     assert len(moved) == 1 and recovery_get(recovery.id).generation == moved[0]
 
 
+def test_recovery_in_hand_stays_as_it_was_when_its_finish_is_refused(recovery, now, later):
+    intent = intent_take(recovery.intents.get().id, "one", now)
+    move(recovery, "claiming", now, generation=5)
+    intents_sweep(later(seconds=31))
+    with pytest.raises(Refused):
+        recovery_finish(recovery, outcome="fenced", says="x", actor="one", now=later(seconds=32), intent=intent)
+    assert (recovery.state, recovery.revision) == ("claiming", 1)
+    assert recovery_get(recovery.id).state == "claiming"
+
+
 def test_steps_are_not_skipped(recovery, now):
     with pytest.raises(Refused, match="requested is not followed by firing"):
         move(recovery, "firing", now)
@@ -183,6 +194,9 @@ def test_failed_work_leaves_the_recovery_to_be_settled(recovery, pipeline, now):
     kept = recovery_get("mail")
     assert kept.state == "claiming" and kept.problem["code"] == "unreachable"
     settle = recovery_settle_request(kept, actor="on-call", now=now)
+    assert pipeline_status(pipeline, now).status == "unknown"
+    assert move(recovery_get("mail"), "settling", now).problem is None
+    assert pipeline_status(pipeline, now).status == "running"
     assert settle.action == "settle" and recovery_settle_request(kept, actor="other", now=now).id == settle.id
 
 

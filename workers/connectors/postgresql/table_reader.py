@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
@@ -55,10 +54,10 @@ class TableReader:
                 count = len(arrays["position"])
                 if "ordinal" not in arrays:
                     arrays["ordinal"] = pa.array(np.zeros(count, np.int64))
-                self._mend(connection, mapped, arrays)
+                self._mend(mapped, arrays)
                 yield pa.record_batch([_column(field, arrays, count) for field in schema], schema=schema)
 
-    def _mend(self, connection: psycopg.Connection[Any], mapped: MappedTable, arrays: dict[str, pa.Array]) -> None:
+    def _mend(self, mapped: MappedTable, arrays: dict[str, pa.Array]) -> None:
         """Digests that SQL could not give, computed here. Raises: Unsuitable for an unmapped op, an unusable digest."""
         if "op" in arrays and arrays["op"].null_count:
             position, ordinal = _first_null(arrays, "op")
@@ -69,7 +68,9 @@ class TableReader:
             place = coordinate_format(Coordinate(*_first_null(arrays, "payload_digest")), mapped.spelling)
             problem = "holds no payload digest of 32 bytes"
             raise Unsuitable(f"column {self.options['digest']!r} at {place}", problem, "Map the content instead.")
-        arrays["payload_digest"] = digests_complete(connection, mapped, arrays)
+        # On a connection of its own: the first one is in the middle of its COPY.
+        with snapshot_open(self.address, self.handle["snapshot"]) as connection:
+            arrays["payload_digest"] = digests_complete(connection, mapped, arrays)
 
 
 def lane_check(lane: str) -> None:
