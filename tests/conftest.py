@@ -23,6 +23,7 @@ NEEDS = {
 }
 
 
+@pytest.hookimpl(trylast=True)  # after -m and -k have taken their tests out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One clear line instead of many errors where a server is missing."""
     for item in items:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from uuid import UUID
 
 from celery import Task, shared_task
 from django.utils import timezone
@@ -21,15 +20,18 @@ def intent_run(self: Task, intent_id: str) -> None:
     """Takes the intent and does it. Failures of the work itself are recorded in the row by the runner."""
     from workers.runners import intent_run as run
 
-    run(UUID(intent_id), taken_by=taken_by(self.request.id))
+    run(intent_id, taken_by=taken_by(self.request.id))
 
 
 @shared_task(name="workers.tasks.intents_sweep")
 def intents_sweep() -> None:
-    """Offers again every intent that waits without a wake-up or whose worker went silent."""
+    """Offers again every intent that waits without a wake-up or whose worker went silent; lapses old approvals."""
     from recovery_api.services.intents import intents_sweep as sweep
+    from recovery_api.services.plans import plans_sweep
 
-    sweep(timezone.now())
+    now = timezone.now()
+    sweep(now)
+    plans_sweep(now)
 
 
 def taken_by(task_id: str | None) -> str:

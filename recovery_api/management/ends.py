@@ -118,8 +118,7 @@ class EndCommand(FencepostCommand):
         report = intent.result or {}
         if report["is_usable"]:
             return None
-        code = UNKNOWN if report["facts"].get("code") in NOT_REACHED else BAD_INPUT
-        return Shown(dict(report), report_lines(report), code)
+        return Shown(dict(report), report_lines(report), report_code(report))
 
     def _given(self, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
         """Name, kind and options, from flags or from a file, never half from each."""
@@ -148,3 +147,10 @@ class EndCommand(FencepostCommand):
         if model.objects.filter(name=name).exists():
             remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
             raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
+
+
+def report_code(report: dict[str, Any]) -> int:
+    """3 where an end that cannot serve was just not reached, 2 where something about it must be mended."""
+    facts = report["facts"]
+    code = facts.get("code") or (facts.get("error") or {}).get("code")
+    return UNKNOWN if code in NOT_REACHED else BAD_INPUT

@@ -22,7 +22,8 @@ def end_lines(word: str, row: Row) -> list[str]:
 
 def report_lines(report: Row) -> list[str]:
     """A connection test, as found."""
-    lines = [f"  {name}: {_value(value)}" for name, value in sorted(report["facts"].items())]
+    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in ("code", "error")}
+    lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
     if capability := report.get("capability"):

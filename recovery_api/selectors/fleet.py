@@ -56,9 +56,11 @@ def status_of(pipeline: Pipeline, audit: Audit | None, recovery: Recovery | None
     if pipeline.sink.restored_at is not None:
         says = pipeline.sink.restored_says
     elif recovery is not None and recovery.state != RecoveryState.FINISHED:
-        word = RUNNING
-        trouble = f" It is in trouble: {recovery.problem['text']}" if recovery.problem else ""
-        says = f"Recovery {recovery.id} is {RecoveryState(recovery.state).label.lower()}.{trouble}"
+        step = RecoveryState(recovery.state).label.lower()
+        word = AuditStatus.UNKNOWN.value if recovery.problem else RUNNING
+        says = f"Recovery {recovery.id} is {step}."
+        if recovery.problem:
+            says = f"Recovery {recovery.id} stopped at {step} and is to be settled: {recovery.problem['text']}"
     elif recovery is not None and recovery.outcome in TROUBLED_OUTCOMES and _is_newer(recovery, audit):
         says = f"Recovery {recovery.id} ended {RecoveryOutcome(recovery.outcome).label.lower()}: {recovery.says}"
     elif audit is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from django.db import IntegrityError
@@ -26,14 +26,19 @@ def constraint_of(error: IntegrityError) -> str:
 
 
 @contextmanager
-def constraints_mapped(action: str, special: Mapping[str, FencepostError] | None = None) -> Iterator[None]:
-    """Turns a violated constraint into Refused (or the error `special` gives for it). Anything else passes through."""
+def constraints_mapped(
+    action: str, special: Mapping[str, Callable[[], FencepostError]] | None = None
+) -> Iterator[None]:
+    """Turns a violated constraint into Refused, or into what `special` makes for it. Anything else passes through.
+
+    Enter it outside the transaction: `special` may then look at who got there first.
+    """
     try:
         yield
     except IntegrityError as error:
         name = constraint_of(error)
         if special and name in special:
-            raise special[name].because(error) from error
+            raise special[name]() from error
         if not name:
             raise
         raise Refused(action, name.replace("_", " "), REMEDIES.get(name, "")) from error

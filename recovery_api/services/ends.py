@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import transaction
@@ -133,12 +134,9 @@ def _end_create(
     word = model._meta.model_name or ""
     checked = options_check(word, kind, options)
     name_check(word, name)
-    taken = BadInput(f"{word}.name", f"{name!r} is taken", f"Choose another, or see it: manage.py {word}s show {name}.")
     more = {"capability": report.get("capability")} if report and model is Sink else {}
-    with (
-        constraints_mapped(f"registering {word} {name}", {f"a_{word}_name_is_registered_once": taken}),
-        transaction.atomic(),
-    ):
+    special = {f"a_{word}_name_is_registered_once": partial(_taken, word, name)}
+    with constraints_mapped(f"registering {word} {name}", special), transaction.atomic():
         return model._default_manager.create(
             name=name,
             kind=kind,
@@ -155,7 +153,7 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
     word = end._meta.model_name or ""
     checked = options_check(word, end.kind, options)
     with transaction.atomic():
-        locked = type(end)._default_manager.select_for_update().get(pk=end.pk)
+        locked = type(end)._default_manager.select_for_update(no_key=True).get(pk=end.pk)
         changed = sorted(n for n in {*locked.options, *checked} if locked.options.get(n) != checked.get(n))
         locked.options, locked.report, locked.tested_at, locked.updated_at = checked, None, None, now
         locked.save(update_fields=["options", "report", "tested_at", "updated_at"])
@@ -164,6 +162,11 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
             event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline)
             plans_lapse(pipeline, because=says, actor=actor, now=now)
     return locked
+
+
+def _taken(word: str, name: str) -> BadInput:
+    remedy = f"Choose another, or see it: manage.py {word}s show {name}."
+    return BadInput(f"{word}.name", f"{name!r} is taken", remedy)
 
 
 def name_check(what: str, name: str) -> None:

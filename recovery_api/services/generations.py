@@ -43,12 +43,13 @@ SAID = frozenset(
         "fired_at",
         "landed_count",
         "absorbed_count",
+        "altered_count",
         "start",
         "superseded_by",
     }
 )
-"""What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at` and `fired_at` are not kept."""
-KEPT = SAID - {"generation", "claimed_at", "fired_at"}
+"""What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at`, `fired_at` and `altered_count` are not kept."""
+KEPT = SAID - {"generation", "claimed_at", "fired_at", "altered_count"}
 
 
 def generation_record(
@@ -92,7 +93,7 @@ def claim_record(recovery: Recovery, said: Mapping[str, Any], *, now: datetime, 
     _check(said)
     with transaction.atomic():
         # The pipeline's row orders two recorders of one claim, also where the claim has no row yet.
-        Pipeline.objects.select_for_update().get(id=recovery.pipeline_id)
+        Pipeline.objects.select_for_update(no_key=True).get(id=recovery.pipeline_id)
         claim = Claim.objects.filter(pipeline_id=recovery.pipeline_id, generation=said["generation"]).first()
         if claim is None:
             claim = Claim(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -32,7 +33,7 @@ def pipeline_create(
     Raises: BadInput, UnknownOption; Refused where the sink already serves a pipeline.
     """
     keys, kept = pipeline_check(name, sink, scope=scope, options=options)
-    special = {"a_pipeline_name_is_registered_once": _taken(name)}
+    special = {"a_pipeline_name_is_registered_once": partial(_taken, name)}
     with constraints_mapped(f"registering pipeline {name}", special), transaction.atomic():
         pipeline = Pipeline.objects.create(
             name=name,

@@ -82,7 +82,7 @@ def plan_record(
     state = PlanState.READY if batch_count else PlanState.NOTHING_OWED
     actor = intent.taken_by if intent else plan.author
     with constraints_mapped("recording the plan"), transaction.atomic():
-        pipeline = Pipeline.objects.select_for_update().get(id=plan.pipeline_id)
+        pipeline = Pipeline.objects.select_for_update(no_key=True).get(id=plan.pipeline_id)
         newer = Plan.objects.filter(
             pipeline=pipeline, created_at__gt=plan.created_at, state__in=[*WAITING_STATES, PlanState.NOTHING_OWED]
         ).exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -59,7 +60,8 @@ def recovery_request(
         return first
     _check_approval(plan, now)
     action = f"redriving {pipeline.name}"
-    with constraints_mapped(action, {"a_pipeline_has_one_unfinished_recovery": _occupied(pipeline, action)}):
+    occupied = {"a_pipeline_has_one_unfinished_recovery": partial(_occupied, pipeline, action)}
+    with constraints_mapped(action, occupied):
         try:
             with transaction.atomic():
                 return _request(plan, reason.strip(), actor, now, attestations, wake)
@@ -86,7 +88,8 @@ def recovery_move(
     """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
 
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
-    taken over writes nothing. `generation`, where given, becomes the recovery's. `fields` are further columns.
+    taken over writes nothing. `generation`, where given, becomes the recovery's; an earlier problem is over, for
+    somebody goes on. `fields` are further columns.
     Raises: Refused where another got there first, or the move is not one of the protocol's.
     """
     if not move_is_allowed(expected, to):
@@ -96,17 +99,17 @@ def recovery_move(
     with transaction.atomic():
         if intent is not None:
             intent_hold(intent)
-        _write(recovery, {"state": expected}, {"state": to, "moved_at": now, **fields})
+        written = _write(recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, **fields})
         event_append(
             event,
             actor=actor,
             now=now,
             says=says or f"{RecoveryState(expected).label} to {RecoveryState(to).label.lower()}.",
             recovery=recovery,
-            generation=recovery.generation,
+            generation=written.get("generation", recovery.generation),
             data=data,
         )
-    return recovery
+    return _keep(recovery, written)
 
 
 def recovery_progress(recovery: Recovery, progress: Mapping[str, Any]) -> bool:
@@ -133,7 +136,7 @@ def recovery_finish(
     if recovery.state == RecoveryState.FINISHED:
         raise Refused(f"finishing {recovery}", f"it is finished: {recovery.outcome}", "Nothing was written.")
     with transaction.atomic():
-        _write(
+        written = _write(
             recovery,
             {"state": recovery.state},
             {
@@ -159,7 +162,7 @@ def recovery_finish(
         )
         if intent is not None:
             intent_finish(intent, {"recovery": str(recovery.id), "outcome": outcome}, now)
-    return recovery
+    return _keep(recovery, written)
 
 
 def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime, reason: str) -> Recovery:
@@ -172,7 +175,7 @@ def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime,
     if not reason.strip():
         raise BadInput("reason", "is missing", "Say why, in a sentence; it stays in the timeline.")
     with transaction.atomic():
-        locked = Recovery.objects.select_for_update().get(id=recovery.id)
+        locked = Recovery.objects.select_for_update(no_key=True).get(id=recovery.id)
         if locked.state == RecoveryState.FINISHED:
             raise Refused(
                 f"asking {recovery} to {wanted}", f"it is finished: {locked.outcome}", "There is no more to do."
@@ -201,9 +204,11 @@ def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wa
     Raises: Refused where it is finished with a known outcome, or the pipeline has another unfinished recovery.
     """
     action = f"settling {recovery}"
-    occupied = {"a_pipeline_has_one_unfinished_recovery": _occupied(recovery.pipeline, action)}
+    occupied = {"a_pipeline_has_one_unfinished_recovery": partial(_occupied, recovery.pipeline, action)}
     with constraints_mapped(action, occupied), transaction.atomic():
-        locked = Recovery.objects.select_for_update().get(id=recovery.id)  # orders two requests: the second attaches
+        locked = Recovery.objects.select_for_update(no_key=True).get(
+            id=recovery.id
+        )  # orders two requests: the second attaches
         live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
             return live
@@ -237,19 +242,19 @@ class _AnotherFirst(Exception):
 
 
 def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: Sequence[str], wake: bool) -> Recovery:
-    """Plan applied, recovery, intent and event: all of them or none."""
-    applied = Plan.objects.filter(
-        id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
-    ).update(state=PlanState.APPLIED)
-    if not applied:
-        raise _AnotherFirst
-    sink = Sink.objects.select_for_update().get(id=plan.pipeline.sink_id)
+    """Plan applied, recovery, intent and event: all of them or none. Locks the sink first, as `sink_remember` does."""
+    sink = Sink.objects.select_for_update(no_key=True).get(id=plan.pipeline.sink_id)
     if sink.restored_at is not None:
         raise Refused(
             f"redriving {plan.pipeline.name}",
             sink.restored_says or "its sink was restored",
             f"Audit it in full: manage.py audit {plan.pipeline.name} --full.",
         )
+    applied = Plan.objects.filter(
+        id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
+    ).update(state=PlanState.APPLIED)
+    if not applied:
+        raise _AnotherFirst
     recovery = Recovery.objects.create(
         plan=plan,
         pipeline=plan.pipeline,
@@ -300,8 +305,11 @@ def _occupied(pipeline: Pipeline, action: str) -> Refused:
     )
 
 
-def _write(recovery: Recovery, expected: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """The guarded write of every move: the row as read, or Refused. Keeps `recovery` as it is now in the table."""
+def _write(recovery: Recovery, expected: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The guarded write of every move, on the row as read; what was written, to keep once it is committed.
+
+    Raises: Refused.
+    """
     landed = Recovery.objects.filter(id=recovery.id, revision=recovery.revision, **expected).update(
         revision=F("revision") + 1, **fields
     )
@@ -312,5 +320,10 @@ def _write(recovery: Recovery, expected: Mapping[str, Any], fields: Mapping[str,
             f"another got there first: it is {now_is}, and was read as {recovery.state}",
             "Stop here; whoever moved it goes on.",
         )
-    for name, value in {**fields, "revision": recovery.revision + 1}.items():
+    return {**fields, "revision": recovery.revision + 1}
+
+
+def _keep(recovery: Recovery, written: Mapping[str, Any]) -> Recovery:
+    for name, value in written.items():
         setattr(recovery, name, value)
+    return recovery

@@ -22,7 +22,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
     plans are void from now on. The finding of a sink that is waiting to be cleared is restored, too.
     """
     with transaction.atomic():
-        locked = Sink.objects.select_for_update().get(id=sink.id)
+        locked = Sink.objects.select_for_update(no_key=True).get(id=sink.id)
         finding = restore_find(memory_of(locked), said)
         if locked.restored_at is not None and not finding.is_restored:
             finding = replace(finding, standing=Standing.RESTORED, behind=("it was found restored and is not cleared",))
@@ -57,7 +57,7 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, actor: str, now: d
     restore was found, that could read the whole record.
     """
     with transaction.atomic():
-        locked = Sink.objects.select_for_update().get(id=sink.id)
+        locked = Sink.objects.select_for_update(no_key=True).get(id=sink.id)
         if locked.restored_at is None:
             return locked
         action = f"clearing sink {sink.name}"

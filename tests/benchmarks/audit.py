@@ -35,7 +35,9 @@ def run(rows: int, count: int) -> None:
             print(f"\nA warm full audit of {rows:,} obligations by {columns}")
             peak = ways.check(width)
             rounds(ways.by_name(width), count, "two parallel COPYs of the same columns")
-            print(f"Peak beyond the idle engine: {peak / 2**20:.0f} MiB (this process and the Spark server, tasks included)")
+            print(
+                f"Peak beyond the idle engine: {peak / 2**20:.0f} MiB (this process and the Spark server, tasks included)"
+            )
 
 
 def _make(dsns: dict[str, str], rows: int) -> None:
@@ -46,18 +48,18 @@ def _make(dsns: dict[str, str], rows: int) -> None:
     )
     with psycopg.connect(dsns["orders"], autocommit=True) as connection:
         connection.execute('CREATE TABLE outbox (id bigint PRIMARY KEY, "key" text, content jsonb)')
-        connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")  # noqa: S608
+        connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")
         connection.execute("VACUUM (ANALYZE, FREEZE) outbox")
     with psycopg.connect(dsns["mail"], autocommit=True) as connection:
         connection.execute("CREATE TABLE accepted (seq bigint NOT NULL, digest bytea NOT NULL)")
         connection.execute("SELECT setseed(0.5)")
         connection.execute(
-            f"INSERT INTO accepted SELECT i, {digest} FROM (SELECT i, {CONTENT} AS content "  # noqa: S608
+            f"INSERT INTO accepted SELECT i, {digest} FROM (SELECT i, {CONTENT} AS content "
             f"FROM generate_series(1, {rows}) i) made WHERE random() > 1.0 / 1024"
         )
         connection.execute("INSERT INTO accepted SELECT * FROM accepted WHERE random() < 0.0001")
         connection.execute(
-            f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"  # noqa: S608
+            f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"
         )
         connection.execute("CREATE INDEX ON accepted (seq)")
         connection.execute("VACUUM (ANALYZE, FREEZE) accepted")
@@ -132,10 +134,14 @@ class _Ways:
     def anti_join(self, width: Width) -> tuple[int, int, int]:
         """What a careful operator does with psql: bring one side over, compare in SQL."""
         by_digest = width is not Width.COORDINATE
-        columns, digest, match = ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d") if by_digest else (
-            "id",
-            "id",
-            "a.seq = o.id",
+        columns, digest, match = (
+            ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d")
+            if by_digest
+            else (
+                "id",
+                "id",
+                "a.seq = o.id",
+            )
         )
         with psycopg.connect(self.orders) as source, psycopg.connect(self.mail) as sink:
             sink.execute(f"CREATE TEMPORARY TABLE o (id bigint{', d bytea' if by_digest else ''}) ON COMMIT DROP")
@@ -170,7 +176,7 @@ class _Ways:
         connection.execute(f"ATTACH '{_libpq(self.mail)}' AS mail (TYPE postgres, READ_ONLY)")
         side = f"SELECT * FROM postgres_query('orders', '{source}')" if by_digest else "SELECT id FROM orders.outbox"
         row = connection.execute(
-            f"WITH o AS MATERIALIZED ({side}), a AS MATERIALIZED (SELECT {columns} FROM mail.accepted) "  # noqa: S608
+            f"WITH o AS MATERIALIZED ({side}), a AS MATERIALIZED (SELECT {columns} FROM mail.accepted) "
             f"SELECT (SELECT count(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM a WHERE {match})), "
             f"(SELECT count(*) FROM (SELECT {columns} FROM a GROUP BY {columns} HAVING count(*) > 1)), "
             f"(SELECT count(*) FROM a WHERE NOT EXISTS (SELECT 1 FROM o WHERE {match}))"

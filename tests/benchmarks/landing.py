@@ -66,11 +66,11 @@ class _World:
                 f"sha256(int8send(i)), 'insert', NULL, 'k' || i FROM generate_series(1, {FILLED}) i"
             )
             connection.execute(
-                "CREATE TABLE plain (lane text COLLATE \"C\", position bigint, ordinal bigint, op text, event_id text, "
+                'CREATE TABLE plain (lane text COLLATE "C", position bigint, ordinal bigint, op text, event_id text, '
                 '"key" text, content jsonb, accepted_at timestamptz, PRIMARY KEY (lane, position, ordinal))'
             )
             connection.execute(
-                f"INSERT INTO plain SELECT '0', i, 0, 'insert', NULL, 'k' || i, {CONTENT}, now() "  # noqa: S608
+                f"INSERT INTO plain SELECT '0', i, 0, 'insert', NULL, 'k' || i, {CONTENT}, now() "
                 f"FROM generate_series(1, {FILLED}) i"
             )
             connection.execute("CREATE UNLOGGED TABLE plain_staged (LIKE plain)")
@@ -89,7 +89,7 @@ class _World:
         with psycopg.connect(self.orders) as connection:
             connection.execute("TRUNCATE outbox")
             connection.execute(
-                f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series({low + 1}, {self.high}) i"  # noqa: S608
+                f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series({low + 1}, {self.high}) i"
             )
         with psycopg.connect(self.orders) as connection:
             query = (
@@ -136,7 +136,7 @@ class _World:
                     copy.write(block)
             connection.commit()
             landed = connection.execute(
-                f"INSERT INTO plain ({columns}) SELECT {columns} FROM plain_staged s WHERE NOT EXISTS (SELECT FROM plain p "  # noqa: S608
+                f"INSERT INTO plain ({columns}) SELECT {columns} FROM plain_staged s WHERE NOT EXISTS (SELECT FROM plain p "
                 "WHERE p.lane = s.lane AND p.position = s.position AND p.ordinal = s.ordinal)"
             ).rowcount
             assert landed == BATCH, landed

@@ -59,7 +59,16 @@ def _once(pipeline: Pipeline) -> float:
 def _worker(dsn: str) -> subprocess.Popen[bytes]:
     from tests.conftest import database_url
 
-    command = [sys.executable, "-m", "celery", "-A", "workers.celery", "worker", "--concurrency=1", "--queues=spark,default"]
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "workers.celery",
+        "worker",
+        "--concurrency=1",
+        "--queues=spark,default",
+    ]
     return subprocess.Popen(
         [*command, "--without-mingle", "--without-gossip"],
         env={**os.environ, "DATABASE_URL": database_url(dsn)},

@@ -61,9 +61,7 @@ def tables_make(dsn: str, case: dict[str, Any], number: int) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_cases_over_two_tables(
-    name: str, spark: Any, database_factory: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable[[str], str], tmp_path: Path) -> None:
     if not (VECTORS / name).exists():
         pytest.skip(f"{name} is not in {VECTORS}: set FENCEPOST_VECTORS to a folder that has it")
     cases = [case for case in json.loads((VECTORS / name).read_text())["cases"] if fits_two_tables(case)]

@@ -58,11 +58,14 @@ def test_paused_process_tells_that_it_waits_and_goes_on_at_the_gate(tmp_path: Pa
         stdout=subprocess.PIPE,
         text=True,
     )
-    with process:
+    try:
         with reached.open():
             assert process.poll() is None
             gate.touch()
         assert process.communicate()[0] == "alive\n"
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("point", list(Point))

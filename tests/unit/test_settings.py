@@ -66,7 +66,7 @@ def test_given_key_and_addresses_are_used(tmp_path: Path) -> None:
     [
         (["no_such_command"], 2, "Unknown command: 'no_such_command'"),
         (["migrate", "--no-such-option"], 2, "unrecognized arguments"),
-        (["migrate", "no_such_app"], 2, "No installed app with label 'no_such_app'"),
+        (["dumpdata", "no_such_app"], 2, "No installed app with label 'no_such_app'"),
         (["showmigrations"], 3, "DATABASE_URL is not set"),
         (["check"], 0, ""),
     ],

@@ -183,6 +183,7 @@ class ClaimReading:
     fired_at: str | None = None
     landed_count: int | None = None
     absorbed_count: int | None = None
+    altered_count: int | None = None
     start: Mapping[str, Any] | None = None
     superseded_by: int | None = None
 

@@ -83,6 +83,16 @@ def canonical(content: Any) -> str:
         raise _too_deep() from error
 
 
+def json_written(content: Any) -> str:
+    """JSON text of a parsed content with its numbers as they were written and its members in their order."""
+    kind = type(content)
+    if kind is dict:
+        return "{" + ", ".join(f"{json_string(name)}: {json_written(item)}" for name, item in content.items()) + "}"
+    if kind is list:
+        return "[" + ", ".join(map(json_written, content)) + "]"
+    return str(content) if isinstance(content, Number | Decimal) else json.dumps(content, ensure_ascii=True)
+
+
 def number_canonical(written: str) -> str:
     """The number as an exact plain decimal without trailing fractional zeros.
 

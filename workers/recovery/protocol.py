@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.claims import SettlementOutcome, settlement
+from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
@@ -43,15 +43,6 @@ def recovery_run(intent: Intent, report: Any) -> None:
         run = _Run(intent, report, recovery_get(intent.recovery_id), session)
         while run.recovery.state != RecoveryState.FINISHED:
             run.step()
-
-
-@dataclass(slots=True)
-class _Landed:
-    """What the sink said of one fire."""
-
-    landed_count: int
-    absorbed_count: int
-    altered_count: int
 
 
 class _Run:
@@ -88,15 +79,12 @@ class _Run:
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        found = settlement(reading, generation, is_locked=True)
-        match found.outcome:
-            case SettlementOutcome.FIRED:
-                return self._landed(
-                    _Landed(found.landed_count or 0, found.absorbed_count or 0, 0), "found fired when it was settled"
-                )
-            case SettlementOutcome.SUPERSEDED if not self._is_ours(found.superseded_by):
-                return self._finish_fenced(generation, found.superseded_by)
-            case SettlementOutcome.RELEASED:
+        match settlement(reading, generation):
+            case Settlement.FIRED:
+                return self._landed(reading, "found fired when it was settled")
+            case Settlement.SUPERSEDED if not self._is_ours(reading.superseded_by):
+                return self._finish_fenced(generation, reading.superseded_by)
+            case Settlement.RELEASED:
                 return self._finish(
                     RecoveryOutcome.STOPPED, f"Its claim at generation {generation} was released; nothing of it landed."
                 )
@@ -201,13 +189,7 @@ class _Run:
     def _fired(self, answer: Answer, generation: int) -> None:
         reading = self._claim_said(generation)
         if answer.word in ("landed", "already fired"):
-            data = answer.data
-            landed = _Landed(
-                int(data.get("landed_count") or 0),
-                int(data.get("absorbed_count") or 0),
-                int(data.get("altered_count") or 0),
-            )
-            return self._landed(landed, answer.word)
+            return self._landed(reading, answer.word)
         if answer.word in ("fenced", "no claim", "not armed"):
             return self._finish_fenced(generation, reading.superseded_by)
         self.sink.release(generation, "what was staged never became what was armed")
@@ -217,20 +199,21 @@ class _Run:
             "Look for something that changes contents between source and sink, then plan again.",
         )
 
-    def _landed(self, landed: _Landed, how: str) -> None:
+    def _landed(self, claim: ClaimReading, how: str) -> None:
         part = self.recovery.batch_index + 1
+        landed, absorbed = claim.landed_count or 0, claim.absorbed_count or 0
         self._move(
             RecoveryState.VERIFYING,
             EventKind.FIRED,
-            f"{landed.landed_count} landed, {landed.absorbed_count} were there already ({how}).",
+            f"{landed} landed, {absorbed} were there already ({how}).",
             fields={
                 "batch_index": part,
-                "landed_count": self.recovery.landed_count + landed.landed_count,
-                "absorbed_count": self.recovery.absorbed_count + landed.absorbed_count,
-                "altered_count": self.recovery.altered_count + landed.altered_count,
+                "landed_count": self.recovery.landed_count + landed,
+                "absorbed_count": self.recovery.absorbed_count + absorbed,
+                "altered_count": self.recovery.altered_count + (claim.altered_count or 0),
                 "fired_at": timezone.now(),
             },
-            data={"landed": str(landed.landed_count), "absorbed": str(landed.absorbed_count), "part": part},
+            data={"landed": str(landed), "absorbed": str(absorbed), "part": part},
         )
         crash_point(Point.BEFORE_OUTCOME)
 
@@ -300,17 +283,15 @@ class _Run:
     def _stopped(self, generation: int | None = None) -> bool:
         """A safe point: ends the recovery where a person asked for it."""
         self.report.check()
-        self.recovery.refresh_from_db()
-        while self.recovery.wanted == Wanted.PAUSE:
-            self.report(step="paused", says=f"by {self.recovery.wanted_by}; a claim already taken stays open")
+        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE:
+            self.report(step="paused", says="a claim already taken stays open until somebody says run or stop")
             threading.Event().wait(PAUSE_SECONDS)
-            self.recovery.refresh_from_db()
-        if self.recovery.wanted != Wanted.STOP:
+        if wanted != Wanted.STOP:
             return False
         raised = generation or self.recovery.generation
         says = "Stopped before anything was sent."
         if raised is not None and self.recovery.state != RecoveryState.REQUESTED:
-            self.sink.release(raised, f"stopped by {self.recovery.wanted_by}")
+            self.sink.release(raised, "stopped by a person")
             says = (
                 f"Stopped; nothing of generation {raised} landed. The fence stays at {raised}: a relay of an older "
                 "generation is rejected and must ask for a new one."

@@ -60,7 +60,7 @@ def audit_write(
         now=timezone.now(),
         started_at=started_at,
         is_full=is_full,
-        says=" ".join(worst.says),
+        says=" ".join([*worst.says, *_above_says(found)]),
         intent=intent,
         recovery=recovery,
         generation=recovery.generation if recovery else None,
@@ -164,6 +164,17 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
             ),
         ),
     )
+
+
+def _above_says(found: Evidence) -> list[str]:
+    """What lies above the frontier and is not judged yet, and what the frontier waits for."""
+    said = []
+    for lane in found.lanes.values():
+        if lane.stranded:
+            said.append(f"Above {found.spell(lane.frontier)}, not judged: {lane.stranded} not accepted yet.")
+        if lane.reading.safe.waits_for:
+            said.append(f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}.")
+    return said
 
 
 def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:

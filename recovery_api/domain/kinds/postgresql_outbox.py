@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recovery_api.domain.kinds.base import Kind, Option
-from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
 
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises: BadInput where the mapping contradicts itself."""
+    mapping_check("postgresql_outbox", options, COLUMN_OPTIONS)
+
+
 KIND = Kind(
     name="postgresql_outbox",
     end="source",
-    says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only read, in read-only transactions.",
+    says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only ever read.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -19,14 +28,14 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped from the table. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
             type="choice",
             default="keeps",
             choices=("keeps", "purges"),
         ),
         Option(
             "share_lock",
-            "Make a bare number's frontier safe by a SHARE lock for a moment. Needs MAINTAIN on the table (17 and newer).",
+            "Make a bare number's frontier safe by a moment's SHARE lock. Needs MAINTAIN on the table (17+).",
             type="boolean",
             default=False,
         ),
@@ -53,7 +62,7 @@ KIND = Kind(
         ),
         Option(
             "grace_seconds",
-            "Without a better ground: how long a transaction that drew a number may take to commit. It is an assumption.",
+            "Without a better ground: how long a transaction that drew a number may take to commit. An assumption.",
             type="integer",
             default=30,
             minimum=0,
@@ -61,6 +70,7 @@ KIND = Kind(
         ),
     ),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
+    check=check,
 )
 
 spelling = spelling_of

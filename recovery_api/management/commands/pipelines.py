@@ -8,16 +8,25 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from recovery_api.domain.errors import BadFile, BadInput
-from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
+from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
-from recovery_api.management.ends import NOT_REACHED, TEST_SECONDS
-from recovery_api.management.lines import pipeline_lines, report_lines, status_lines
+from recovery_api.management.ends import TEST_SECONDS, report_code
+from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Sink, Source
-from recovery_api.rows import Row, audit_as_row, pipeline_as_row, plan_as_row, recovery_as_row, status_as_row
+from recovery_api.rows import (
+    Row,
+    audit_as_row,
+    event_as_row,
+    pipeline_as_row,
+    plan_as_row,
+    recovery_as_row,
+    status_as_row,
+)
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.plans import plan_list
+from recovery_api.selectors.recoveries import timeline
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_check, pipeline_create
 
@@ -26,7 +35,7 @@ SHOWN_PLANS = 5
 
 
 class Command(FencepostCommand):
-    help = "Pipelines: list with their status, add, show, test both ends."
+    help = "Pipelines: list with their status, add, show, timeline, test both ends."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
@@ -42,7 +51,11 @@ class Command(FencepostCommand):
         add.add_argument("--file", help="a .json or .toml file with " + ", ".join(MEMBERS))
         add.add_argument("--no-test", action="store_true", help="register it without testing its ends")
         wait_arguments(add, seconds=TEST_SECONDS)
-        for name, says in (("show", "one pipeline and what is known of it"), ("test", "test both ends of a pipeline")):
+        for name, says in (
+            ("show", "one pipeline and what is known of it"),
+            ("timeline", "what happened to a pipeline, in order"),
+            ("test", "test both ends of a pipeline"),
+        ):
             one = subcommand_add(subparsers, name, says)
             one.add_argument("name")
             if name == "test":
@@ -53,6 +66,7 @@ class Command(FencepostCommand):
             "list": self._list,
             "add": self._add,
             "show": self._show,
+            "timeline": self._timeline,
             "test": self._test,
         }
         return steps[options["what"]](now, options)
@@ -77,6 +91,11 @@ class Command(FencepostCommand):
         if status.recovery:
             lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")
         return Shown(body, lines)
+
+    def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:
+        pipeline = pipeline_get(options["name"])
+        events = [event_as_row(event) for event in timeline(pipeline=pipeline)]
+        return Shown({"name": pipeline.name, "timeline": events}, event_lines(events))
 
     def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
         given = self._given(options)
@@ -113,8 +132,8 @@ class Command(FencepostCommand):
                 return problem
             report: Row = ended.result or {}
             if not report["is_usable"]:
-                code = UNKNOWN if report["facts"].get("code") in NOT_REACHED else BAD_INPUT
-                return Shown({"end": end.name, **report}, [f"{end.name}:", *report_lines(report)], code)
+                lines = [f"{end.name}:", *report_lines(report)]
+                return Shown({"end": end.name, **report}, lines, report_code(report))
         return None
 
     def _given(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from django.utils import timezone
 
 from recovery_api.domain.errors import Refused
 from recovery_api.models import PlanState, RecoveryOutcome
 from recovery_api.services.omissions import omission_acknowledge
+from recovery_api.services.plans import plan_approve, plan_request
 from tests.integration.recovery.world import World, run
+from workers.runners import intent_run
 
 pytestmark = pytest.mark.spark
 
-NOTHING = ["e1", "e2", "e3", "e4", "e5"]
+EVENTS = ["e1", "e2", "e3", "e4", "e5"]
+
+
+def above(world: World, key: str) -> str:
+    row = world.batch([key]).to_pylist()[0]
+    return f"{row['position'] + 2**63}:{row['ordinal']}"
 
 
 def committed(world: World, *keys: str) -> None:
@@ -95,8 +103,6 @@ def test_a_coordinate_the_sink_holds_with_other_content_ends_incomplete_and_name
 
 
 def test_an_acknowledged_omission_stays_lost_and_is_not_sent(world: World) -> None:
-    from django.utils import timezone
-
     committed(world, "e1", "e2")
     audit = world.audit()
     coordinate = audit.findings[0]["coordinate"]
@@ -110,11 +116,11 @@ def test_an_acknowledged_omission_stays_lost_and_is_not_sent(world: World) -> No
 def test_a_recovery_above_the_limit_is_split_by_frontier(world: World) -> None:
     world.pipeline.options = {"batch_limit": 2}
     world.pipeline.save()
-    committed(world, *NOTHING)
+    committed(world, *EVENTS)
     recovery = world.recover()
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says
     assert (recovery.batches, recovery.landed_count) == (3, 5)
-    assert world.accepted_keys() == NOTHING
+    assert world.accepted_keys() == EVENTS
     assert recovery.claims.filter(state="fired").count() == 3
 
 
@@ -138,8 +144,16 @@ def test_an_open_transaction_holds_the_safe_frontier_and_is_named(world: World) 
         slow.execute("INSERT INTO outbox (\"key\", content) VALUES ('e1', '1')")
         committed(world, "e2")
         audit = world.audit()
-        assert audit.status == "unknown"
-        assert "slow writer" in str(audit.lanes["0"]["safe_frontier"])
+        assert audit.obligation_count == 0
+        assert "slow writer" in audit.says
+        assert "1 not accepted yet" in audit.says
+        plan, intent = plan_request(
+            world.pipeline, actor="ada", now=timezone.now(), frontier=above(world, "e2"), wake=False
+        )
+        intent_run(str(intent.id), "test")
+        plan.refresh_from_db()
+        assert plan.state == PlanState.REFUSED
+        assert "safe frontier" in plan.says
     assert world.audit().lost_count == 2
 
 
@@ -159,8 +173,6 @@ def test_a_plan_of_a_restored_sink_is_refused_until_it_is_settled(world: World) 
     committed(world, "e3")
     approved = world.approve(world.plan())
     recovery = world.request(approved)
-    from workers.runners import intent_run
-
     intent = recovery.intents.get()
     intent_run(str(intent.id), "test")
     intent.refresh_from_db()
@@ -184,10 +196,6 @@ def test_effects_land_with_their_entries_and_an_older_event_never_overwrites_a_n
 
 
 def test_an_author_may_not_approve_their_own_plan(world: World) -> None:
-    from django.utils import timezone
-
-    from recovery_api.services.plans import plan_approve
-
     committed(world, "e1")
     plan = world.plan()
     with pytest.raises(Refused, match="author"):

@@ -35,12 +35,6 @@ CREATE TABLE outbox (
     content jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tx, id)
-);
-CREATE TABLE plain (
-    id bigint PRIMARY KEY,
-    op text NOT NULL DEFAULT 'insert',
-    "key" text NOT NULL,
-    content json
 )
 """
 
@@ -100,16 +94,14 @@ class World:
     def record_fingerprint(self) -> str:
         """Everything in the kit's schema, sequences included: equal before and after means that nothing was written."""
         with psycopg.connect(self.sink_dsn) as connection:
-            tables = [
-                row[0]
-                for row in connection.execute(
-                    "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                    "WHERE n.nspname = 'fencepost' AND c.relkind IN ('r', 'S') ORDER BY 1"
-                )
-            ]
+            found = connection.execute(
+                "SELECT c.relname, c.relkind = 'S' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "WHERE n.nspname = 'fencepost' AND c.relkind IN ('r', 'S') ORDER BY 1"
+            ).fetchall()
             whole = [
-                (table, connection.execute(f'SELECT t::text FROM fencepost."{table}" t ORDER BY 1').fetchall())  # noqa: S608
-                for table in tables
+                (name, connection.execute(f'SELECT {what} FROM fencepost."{name}" t ORDER BY 1').fetchall())
+                for name, is_sequence in found
+                for what in ["last_value, is_called" if is_sequence else "t::text"]
             ]
         return repr(whole)
 
@@ -130,9 +122,7 @@ class World:
         return plan_approve(plan.id, plan.digest, "grace", timezone.now())
 
     def request(self, plan: Plan) -> Recovery:
-        return recovery_request(
-            plan.id, "the relay crashed", self.pipeline.name, "ada", now=timezone.now(), wake=False
-        )
+        return recovery_request(plan.id, "the relay crashed", self.pipeline.name, "ada", now=timezone.now(), wake=False)
 
     def recover(self, frontier: str | None = None) -> Recovery:
         """Plan, approve, apply, to the end."""

@@ -152,7 +152,10 @@ BY_EXCEPTION: dict[type[Exception], Made] = {
 
 REFUSED_CONNECTION: tuple[tuple[re.Pattern[str], Made], ...] = (
     (re.compile(r"password authentication failed|no password supplied|authentication failed", re.I), _denied),
-    (re.compile(r"no pg_hba\.conf entry|role .* does not exist|not permitted to log in|permission denied", re.I), _denied),
+    (
+        re.compile(r"no pg_hba\.conf entry|role .* does not exist|not permitted to log in|permission denied", re.I),
+        _denied,
+    ),
     (re.compile(r'database "?.*"? does not exist', re.I), _not_found),
     (re.compile(r"invalid channel binding|certificate|SSL .*required|server does not support SSL", re.I), _denied),
 )

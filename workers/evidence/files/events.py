@@ -7,15 +7,16 @@ spelling is decided once; then they are resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import Spelling
-from recovery_api.domain.errors import BadCoordinate, BadFile, NotFound
+from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.errors import BadCoordinate, BadFile
 from workers.evidence import schemas
 from workers.evidence.canonical import (
     ABSENT,
@@ -37,6 +38,7 @@ COLUMNS = {
     *("coordinate", "op", "key", "value", "value_text", "digest"),
     *("generation", "head", "lane", "event_id", "entry"),
 }
+SHOWN = ("op", "key", "value", "value_text", "digest")
 NEEDED = ("coordinate", "op", "key")
 DEFAULT_LANE = "0"
 
@@ -71,13 +73,29 @@ class EventFile:
             is_ordered = "head_position" not in schema.names and batch["entry"].null_count == 0
             columns = {
                 **{name: batch[name] for name in batch.schema.names},
-                **{"position": position, "ordinal": ordinal, "head_position": head, "head_ordinal": head_ordinal},
+                "position": position,
+                "ordinal": ordinal,
+                "head_position": head,
+                "head_ordinal": head_ordinal,
                 "entry": batch["entry"] if is_ordered else place,
             }
             start += len(batch)
             yield pa.record_batch(
                 [columns.get(column.name, pa.nulls(len(batch), column.type)) for column in schema], schema=schema
             )
+
+    def parquet(self, path: Path, spelling: Spelling, schema: pa.Schema) -> tuple[Coordinate | None, Coordinate | None]:
+        """Writes the records to a Parquet file; their lowest and highest coordinate."""
+        import pyarrow.parquet as pq
+
+        extremes: list[Coordinate] = []
+        with pq.ParquetWriter(path, schema) as writer:
+            for batch in self.batches(spelling, schema):
+                writer.write_batch(batch)
+                ordered = pa.Table.from_batches([batch]).sort_by([("position", "ascending"), ("ordinal", "ascending")])
+                for at in (0, len(batch) - 1):
+                    extremes.append(Coordinate(ordered["position"][at].as_py(), ordered["ordinal"][at].as_py()))
+        return min(extremes, default=None), max(extremes, default=None)
 
     def table(self, spelling: Spelling, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.batches(spelling, schema), schema=schema).combine_chunks()
@@ -86,21 +104,22 @@ class EventFile:
 def events_read(path: Path, signs: SpellingSigns, name: str | None = None) -> EventFile:
     """The events of a file. Its coordinates' shapes go to `signs`; what could not be read, to the file's notes.
 
-    Raises: NotFound, BadFile, BadCoordinate.
+    Raises: BadFile, BadCoordinate.
     """
     file = EventFile(path, FileNotes(name or path.name))
     rows: list[tuple[Any, ...]] = []
     has_content = all_deletes = False
-    for record, line in records_read(path, file.notes):
-        row = _event(record, line, file.notes, signs)
-        has_content = has_content or "value" in record or "value_text" in record or record.get("digest") is not None
-        all_deletes = (all_deletes or file.notes.rows == 0) and row[4] == "delete"
-        file.notes.rows += 1
-        file.lanes.add(row[2])
-        rows.append(row)
-        if len(rows) == BATCH_ROWS:
-            file.raw.append(_batch(rows))
-            rows = []
+    with closing(records_read(path, file.notes)) as records:
+        for record, line in records:
+            row = _event(record, line, file.notes, signs)
+            has_content = has_content or "value" in record or "value_text" in record or record.get("digest") is not None
+            all_deletes = (all_deletes or file.notes.rows == 0) and row[4] == "delete"
+            file.notes.rows += 1
+            file.lanes.add(row[2])
+            rows.append(row)
+            if len(rows) == BATCH_ROWS:
+                file.raw.append(_batch(rows))
+                rows = []
     if rows:
         file.raw.append(_batch(rows))
     if file.notes.rows and not has_content and not all_deletes:
@@ -111,28 +130,27 @@ def events_read(path: Path, signs: SpellingSigns, name: str | None = None) -> Ev
 def event_at(path: Path, places: set[int]) -> dict[int, dict[str, Any]]:
     """Op, key and content of the records at these places of the file, as written: a second reading, for a report."""
     found: dict[int, dict[str, Any]] = {}
-    if places:
-        for place, (record, _) in enumerate(records_read(path, FileNotes(path.name))):
+    with closing(records_read(path, FileNotes(path.name))) as records:
+        for place, (record, _) in enumerate(records):
+            if len(found) == len(places):
+                break
             if place in places:
-                named = ("op", "key", "value", "value_text", "digest")
-                found[place] = {name: record[name] for name in named if record.get(name, ABSENT) is not ABSENT}
-                if record.get("digest", 0) is None:
+                found[place] = {name: record[name] for name in SHOWN if name in record}
+                if record.get("digest", ABSENT) is None:
                     del found[place]["digest"]
-                if len(found) == len(places):
-                    break
     return found
 
 
-def records_read(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], int]]:
+def records_read(path: Path, notes: FileNotes) -> Generator[tuple[dict[str, Any], int], None, None]:
     """(record, line) of a file, by what it is: Parquet by its mark, CSV by its name or its header, else JSON lines.
 
-    Raises: NotFound, BadFile.
+    Raises: BadFile.
     """
     try:
         with path.open("rb") as file:
             start = file.read(4096)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise NotFound(f"file {path}", "the file system", f"{error.strerror}.") from error
+        raise BadFile(path.name, str(path), f"cannot be opened: {error.strerror}", "") from error
     suffix = path.suffix.lower()
     if start.startswith(b"PAR1") or suffix == ".parquet":
         _check_columns(parquet_columns(path, notes), notes)
@@ -150,7 +168,11 @@ def _json_events(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any],
     unused: set[str] = set()
     for record, line in json_records(path, notes):
         if not isinstance(record, dict):
-            remedy = "Each line is one object, not a list of them." if isinstance(record, list) else "Each line is an object."
+            remedy = (
+                "Each line is one object, not a list of them."
+                if isinstance(record, list)
+                else "Each line is an object."
+            )
             raise BadFile(notes.name, f"line {line}", "is JSON, but not a record", remedy)
         if not record.keys() <= COLUMNS:
             unused |= record.keys() - COLUMNS
@@ -261,8 +283,4 @@ def _held(text: str) -> str:
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
-    return pa.record_batch(
-        [pa.array(column, kind.type) for column, kind in zip(columns, RAW, strict=True)], schema=RAW
-    )
-
-
+    return pa.record_batch([pa.array(column, kind.type) for column, kind in zip(columns, RAW, strict=True)], schema=RAW)

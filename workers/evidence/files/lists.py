@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recovery_api.domain.errors import BadFile, FencepostError, NotFound
+from recovery_api.domain.errors import BadFile, FencepostError
 from workers.evidence.canonical import Number, content_parse
 from workers.evidence.files.jsonlines import json_records
 from workers.evidence.files.notes import FileNotes
@@ -15,12 +15,12 @@ from workers.evidence.files.tables import csv_records, parquet_records
 
 def coordinates_read(path: Path) -> list[str]:
     """Acknowledged coordinates, as spelled: one a line (a number or a text), objects with `coordinate`, or one JSON
-    list; CSV and Parquet with a column `coordinate`. Raises: NotFound, BadFile also where it is not whole.
+    list; CSV and Parquet with a column `coordinate`. Raises: BadFile also where it is not whole.
     """
     notes = FileNotes(path.name)
     start = _start(path)
     if start.startswith(b"PAR1"):
-        records = [record for record, _ in parquet_records(path, notes, {"coordinate"})]
+        records: list[Any] = [record for record, _ in parquet_records(path, notes, {"coordinate"})]
     elif path.suffix.lower() == ".csv":
         records = [record for record, _ in csv_records(path, notes)]
     elif _is_bare(start):
@@ -60,7 +60,7 @@ def _start(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(4096)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise NotFound(f"file {path}", "the file system", f"{error.strerror}.") from error
+        raise BadFile(path.name, str(path), f"cannot be opened: {error.strerror}", "") from error
 
 
 def _is_bare(start: bytes) -> bool:

@@ -57,7 +57,9 @@ class SpellingSigns:
         """The one spelling that all of them have. Raises: BadInput where shapes are mixed, or a sign is ambiguous."""
         if "pair" in self.shapes:
             if len(self.shapes) > 1:
-                raise BadInput("coordinate", f"spellings are mixed ({'; '.join(self.shapes.values())})", "Say --spelling.")
+                raise BadInput(
+                    "coordinate", f"spellings are mixed ({'; '.join(self.shapes.values())})", "Say --spelling."
+                )
             return Spelling.XID8_BIGINT
         if "log position" in self.shapes:
             if self.lowest < 0:

@@ -72,7 +72,9 @@ def csv_records(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], 
             except csv.Error as error:
                 is_end = "unexpected end" in str(error)
                 until = f"to line {lines.number} " if lines.number > first else ""
-                notes.blemish("unfinished tail" if is_end else "torn record", first, start, f"{until}not read ({error})")
+                notes.blemish(
+                    "unfinished tail" if is_end else "torn record", first, start, f"{until}not read ({error})"
+                )
                 continue
             if cells is None:
                 break
@@ -105,7 +107,9 @@ def _is_torn(cells: list[str], header: list[str], lines: _Lines, first: int, sta
         kind = "torn record" if is_ended else "unfinished tail"
         notes.blemish(kind, first, start, f"{len(cells)} cells instead of {len(header)}; it was not read")
     elif not is_ended and not lines.last.endswith('"'):
-        says = "the file ends inside a line, so its last cell may be cut; it was not read. Every line needs its line end"
+        says = (
+            "the file ends inside a line, so its last cell may be cut; it was not read. Every line needs its line end"
+        )
         notes.blemish("unfinished tail", first, start, says)
     elif any(_UNDECODED.search(cell) for cell in cells):
         notes.blemish("cut character", first, start, "not UTF-8; it was not read")

@@ -179,8 +179,11 @@ def _lost_findings(
     else:
         partner, alone = _paired(kept, whole, keys, retained_lost, journal_lost)
         parts = [(kept, keys.history, retained_lost, True, partner), (whole, keys.journal, alone, False, alone)]
-    tables, counts = [], dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
+    tables = [schemas.FINDING.empty_table()]
+    counts = dict.fromkeys(("lost", "acknowledged", "acknowledged_retained", "lost_hidden"), 0)
     for rows, key, numbers, is_retained, in_journal in parts:
+        if len(numbers) == 0:
+            continue
         hiding = _hiding(key[numbers], whole is kept, record, keys, met)
         is_acknowledged = _acknowledged(question, rows, numbers)
         tables.append(
@@ -343,10 +346,10 @@ def _bounds(history: Rows, keys: Keys, met: Met) -> dict[str, int | None]:
     return {
         "coordinates_repeated": met.repeated_coordinates,
         "entries_descending": descending,
-        "first_position": low and low.position,
-        "first_ordinal": low and low.ordinal,
-        "last_position": high and high.position,
-        "last_ordinal": high and high.ordinal,
+        "first_position": low.position if low else None,
+        "first_ordinal": low.ordinal if low else None,
+        "last_position": high.position if high else None,
+        "last_ordinal": high.ordinal if high else None,
         "first_entry": None if entry is None else int(entry.min()),
         "last_entry": None if entry is None else int(entry.max()),
     }

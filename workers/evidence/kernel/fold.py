@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from itertools import pairwise
 
 from recovery_api.domain.verdicts import LaneCounts
 
@@ -28,5 +29,5 @@ def fold(blocks: Iterable[Mapping[str, int | None]]) -> LaneCounts:
         if position is not None and ordinal is not None and first is not None and last is not None:
             spans.append((position, ordinal, first, last))
     spans.sort()
-    ascends = ascends and all(before[3] < after[2] for before, after in zip(spans, spans[1:], strict=False))
+    ascends = ascends and all(before[3] < after[2] for before, after in pairwise(spans))
     return LaneCounts(**sums, coordinates_ascending=ascends)

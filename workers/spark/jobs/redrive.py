@@ -7,6 +7,7 @@ leaves the same rows: staging is keyed by generation, arm and coordinate.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,7 +140,7 @@ def _over_slices(
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 piece = work[index]
-                yield summary_row(index, piece.lane, lambda piece=piece: body(piece))
+                yield summary_row(index, piece.lane, functools.partial(body, piece))
 
     return run
 

@@ -1,0 +1,79 @@
+"""The demo as a user runs it: its own control database, a real worker, the run's Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import database_url
+from workers.demo.world import world_drop
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+MANAGE = (sys.executable, "manage.py")
+SABOTAGED = (sys.executable, "-m", "tests.integration.sabotaged_demo")
+
+RunDemo = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def prefix(postgres_admin_dsn: str) -> Iterator[str]:
+    """Before the names of the demo's databases and roles, which go with the test."""
+    name = f"t_{secrets.token_hex(3)}_"
+    yield name
+    world_drop(postgres_admin_dsn, name)
+
+
+@pytest.fixture
+def run_demo(
+    database_factory: Callable[[str], str], redis_url: str, spark_remote: str, prefix: str, tmp_path: Path
+) -> RunDemo:
+    """`run_demo(*command)`: the demo, once, as JSON, over a migrated control database of its own."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(database_factory("demo_control")),
+        "FENCEPOST_VAR_DIR": str(tmp_path),
+        "FENCEPOST_EVIDENCE_DIR": str(tmp_path / "evidence"),
+    }
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+
+    migrated = run(*MANAGE, "migrate", "-v", "0")
+    assert migrated.returncode == 0, migrated.stderr
+    return lambda *command: run(*command, "--once", "--json", "--prefix", prefix)
+
+
+def answer_of(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert ended.stdout.strip(), ended.stderr
+    answer: dict[str, Any] = json.loads(ended.stdout.strip().splitlines()[-1])
+    return answer
+
+
+def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_cleanly(run_demo: RunDemo) -> None:
+    for incident in (1, 2):
+        ended = run_demo(*MANAGE, "demo")
+        assert ended.returncode == 0, ended.stderr
+        answer = answer_of(ended)
+        assert list(answer) == ["frontier", "before", "planned", "landed", "fenced_stragglers", "after", "seconds"]
+        assert answer["frontier"] > 0
+        assert answer["before"]["lost"] == answer["planned"] == answer["landed"] > 0
+        assert answer["before"]["duplicates"] == answer["before"]["premature"] == 0
+        assert answer["fenced_stragglers"] == 1
+        assert answer["after"] == {"lost": 0, "duplicates": 0, "premature": 0, "exactly_once": True}
+        assert f"Incident {incident}." in ended.stderr
+
+
+def test_the_demo_fails_at_a_sink_without_a_fence(run_demo: RunDemo) -> None:
+    ended = run_demo(*SABOTAGED)
+    assert ended.returncode == 1, ended.stderr
+    assert answer_of(ended)["fenced_stragglers"] == 0
+    assert "[FAILS] the held-back send was fenced" in ended.stderr

@@ -1,0 +1,93 @@
+"""Whether a table can say which commits happened: not a replica, not a logical subscriber, not another cluster's rows.
+
+And for the coordinate of transaction ids: whether every id in it is the writing transaction's own, on every leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.errors import Unsuitable
+from workers.connectors.postgresql.catalogue import Table
+from workers.connectors.postgresql.mapped_table import MappedTable
+
+SHIFT = 2**63
+
+SUBSCRIBED = """
+SELECT string_agg(srrelid::regclass::text, ', ') FROM pg_subscription_rel WHERE srrelid::bigint = ANY(%s::bigint[])
+"""
+
+DEFAULTS = """
+SELECT c.oid::regclass::text, a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %s::text
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE c.oid::bigint = ANY(%s::bigint[])
+"""
+
+OWN_TRANSACTION = ("pg_current_xact_id()", "txid_current()")
+
+
+def subscriber_refuse(connection: psycopg.Connection[Any], table: Table) -> None:
+    """Nothing, where no subscription writes the table. Raises: Unsuitable."""
+    row = connection.execute(SUBSCRIBED.encode(), [[table.oid, *table.leaves]]).fetchone()
+    if row and row[0]:
+        raise Unsuitable(
+            f"table {table.schema}.{table.name}",
+            f"is written by a logical subscription ({row[0]}), so its commits are not the source's",
+            "Register the publisher's table instead.",
+        )
+
+
+def transaction_ids_obstacles(
+    connection: psycopg.Connection[Any], options: Mapping[str, Any], table: Table
+) -> tuple[str, ...]:
+    """Why the transaction ids in the coordinate prove nothing; empty where they do."""
+    if Spelling(options["coordinate_spelling"]) is not Spelling.XID8_BIGINT:
+        return ("the coordinate carries no transaction id",)
+    name = options["coordinate"][0]
+    if table.columns[name].type != "xid8":
+        return (f"{name!r} is {table.columns[name].type}, not xid8",)
+    obstacles = []
+    for place, is_not_null, default in connection.execute(DEFAULTS.encode(), [name, [table.oid, *table.leaves]]):
+        if not is_not_null:
+            obstacles.append(f"{name!r} of {place} may be null")
+        if default not in OWN_TRANSACTION:
+            obstacles.append(f"{name!r} of {place} has not the default pg_current_xact_id()")
+    return tuple(obstacles)
+
+
+def foreign_rows_refuse(
+    connection: psycopg.Connection[Any], mapped: MappedTable, snapshot_xmax: int, highest: Coordinate | None
+) -> None:
+    """Nothing, where no row carries a transaction id that this cluster has not given out yet.
+
+    The head alone is looked at where the id is the coordinate (a higher id would be the head); beside another
+    coordinate the newest thousand rows are. Raises: Unsuitable.
+    """
+    foreign = None
+    if mapped.spelling is Spelling.XID8_BIGINT and highest is not None and highest.position + SHIFT >= snapshot_xmax:
+        foreign = highest.position + SHIFT
+    evidence = mapped.column("commit_xid")
+    if foreign is None and evidence is not None:
+        row = connection.execute(
+            sql.SQL(
+                "SELECT newest.x::text FROM (SELECT {} AS x FROM {} ORDER BY {} LIMIT 1000) AS newest"
+                " WHERE newest.x >= {}::xid8 ORDER BY newest.x DESC LIMIT 1"
+            ).format(
+                evidence, mapped.rows, mapped.coordinate.order(is_descending=True), sql.Literal(str(snapshot_xmax))
+            )
+        ).fetchone()
+        foreign = row and row[0]
+    if foreign is not None:
+        raise Unsuitable(
+            f"table {mapped.options['table']!r}",
+            f"holds transaction id {foreign}, and this cluster has given out none at or above {snapshot_xmax}: the rows"
+            " come from another cluster (a restore, a copy, a replication)",
+            "Its transaction ids prove no commit here. Map another coordinate, or register the server they come from.",
+        )

@@ -1,0 +1,39 @@
+"""Whether an index carries the coordinate: without one every range is a scan of the whole table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from workers.connectors.postgresql.catalogue import Table
+from workers.connectors.postgresql.mapped_table import MappedTable
+
+LEADING = """
+SELECT i.indisunique, array_agg(a.attname::text ORDER BY k.n), i.indnkeyatts
+FROM pg_index i
+JOIN pg_class ic ON ic.oid = i.indexrelid
+JOIN pg_am am ON am.oid = ic.relam AND am.amname = 'btree'
+CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, n)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE i.indrelid = %s::bigint::oid AND i.indisvalid AND i.indpred IS NULL AND k.n <= i.indnkeyatts
+GROUP BY i.indexrelid, i.indisunique, i.indnkeyatts
+"""
+
+
+def has_coordinate_index(connection: psycopg.Connection[Any], mapped: MappedTable, table: Table) -> bool:
+    """Whether a B-tree begins with the coordinate's columns, as they are compared."""
+    if not all(component.is_plain for component in mapped.coordinate.components):
+        return False
+    wanted = list(mapped.options["coordinate"])
+    return any(names[: len(wanted)] == wanted for _, names, _ in _indexes(connection, table))
+
+
+def is_coordinate_unique(connection: psycopg.Connection[Any], mapped: MappedTable, table: Table) -> bool:
+    """Whether a unique index rules out two rows at one coordinate."""
+    wanted = set(mapped.options["coordinate"])
+    return any(is_unique and set(names) <= wanted for is_unique, names, _ in _indexes(connection, table))
+
+
+def _indexes(connection: psycopg.Connection[Any], table: Table) -> list[tuple[bool, list[str], int]]:
+    return [tuple(row) for row in connection.execute(LEADING.encode(), [table.oid])]

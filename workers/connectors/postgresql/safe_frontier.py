@@ -1,0 +1,143 @@
+"""The highest coordinate below which no further commit can appear, and the ground on which that is believed.
+
+Three grounds, strongest first (and a replica, which has none of its own):
+1. *transaction ids*: the coordinate begins with the writing transaction's id, and everything below the snapshot's xmin
+   has ended;
+2. *share lock*: the snapshot was taken while no inserting transaction was open, and every number is drawn in its INSERT;
+3. *grace*: the head was read, then the transactions open at that moment were waited for, a configured time at most.
+A gap in the numbers means nothing by itself: a rolled-back transaction leaves one, and an open one may still fill it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from workers.connectors.base import SafeFrontier
+from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
+
+TRANSACTION_IDS, SHARE_LOCK, GRACE, REPLICA = "transaction ids", "share lock", "grace", "replica replay"
+SHIFT = 2**63
+LOOK_AGAIN_SECONDS = 0.05
+
+IN_TRANSACTION_ONLY = "a number drawn before its transaction began (a cached or pooled sequence) would not be seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The transaction's snapshot: ids below `xmin` have ended, ids at or above `xmax` had not begun."""
+
+    xmin: int
+    xmax: int
+    running: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.xmin}:{self.xmax}"
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What of the transactions open at first is still open now."""
+
+    remaining: tuple[OpenTransaction, ...]
+
+
+def snapshot_read(connection: psycopg.Connection[Any]) -> Snapshot:
+    row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert row is not None
+    xmin, xmax, running = row[0].split(":")
+    return Snapshot(int(xmin), int(xmax), tuple(int(xid) for xid in running.split(",") if xid))
+
+
+def replay_position(connection: psycopg.Connection[Any]) -> str | None:
+    """How far a replica has replayed, as a log position; None where it cannot say."""
+    row = connection.execute("SELECT pg_last_wal_replay_lsn()::text").fetchone()
+    return row[0] if row else None
+
+
+def by_transaction_ids(snapshot: Snapshot, transactions: Collection[OpenTransaction]) -> SafeFrontier:
+    """Everything below the snapshot's xmin: those transactions have ended, and ids are not given out again."""
+    named = {one.transaction: str(one) for one in transactions}
+    return SafeFrontier(
+        _below(snapshot.xmin),
+        TRANSACTION_IDS,
+        f"Every transaction below {snapshot.xmin} had ended in snapshot {snapshot}, and the coordinate begins with its"
+        " transaction's id.",
+        tuple(named.get(str(xid % 2**32), f"transaction {xid}") for xid in snapshot.running),
+    )
+
+
+def by_share_lock(
+    head: Coordinate | None, blockers: Collection[OpenTransaction], attested: Collection[str]
+) -> SafeFrontier:
+    """The head, where the snapshot was taken under the lock; nothing, where somebody kept the lock from being granted."""
+    if blockers:
+        says = (
+            "The SHARE lock was not granted: a transaction that writes the table is open and may commit below the head."
+        )
+        return SafeFrontier(None, SHARE_LOCK, says, tuple(str(one) for one in blockers))
+    says = "The snapshot was taken while a SHARE lock kept every inserting transaction out; later numbers are higher."
+    weakness = f"On the owner's word that numbers are drawn inside their INSERT, for {'; '.join(attested)}."
+    return SafeFrontier(head, SHARE_LOCK, says, (), weakness if attested else None)
+
+
+def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstacles: Collection[str]) -> SafeFrontier:
+    """The head as it was before the wait; nothing, while a transaction that already writes the table is open."""
+    still = tuple(str(one) for one in waited.remaining)
+    because = f" No stronger ground: {'; '.join(obstacles)}." if obstacles else ""
+    if any(one.is_writing_table for one in waited.remaining):
+        says = f"A transaction that writes the table is open after {grace_seconds} s and may commit below the head."
+        return SafeFrontier(None, GRACE, says, still, f"Grace of {grace_seconds} s, and it did not suffice.{because}")
+    if still:
+        weakness = (
+            f"It is assumed that a transaction commits within {grace_seconds} s of drawing a number; "
+            f"{len(still)} older ones are still open and are taken not to have drawn any.{because}"
+        )
+        says = f"The head was read {grace_seconds} s before the snapshot; what drew a number by then is taken to have ended."
+        return SafeFrontier(head, GRACE, says, still, weakness)
+    says = "Every transaction that was open when the head was read had ended when the snapshot was taken."
+    return SafeFrontier(head, GRACE, says, (), f"Grace: {IN_TRANSACTION_ONLY}.{because}")
+
+
+def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | None) -> SafeFrontier:
+    """What had been replayed, and nothing about what the primary has committed since."""
+    says = f"A replica, replayed up to {replayed or 'an unknown position'}; what was committed later is not here yet."
+    weakness = "A replica read is not authoritative: what lies beyond the replay position is unknown."
+    waits_for = ("the primary: a replica cannot show which numbers its open transactions have drawn",)
+    return SafeFrontier(
+        _below(snapshot.xmin) if has_transaction_ids else None,
+        REPLICA,
+        says,
+        () if has_transaction_ids else waits_for,
+        weakness,
+    )
+
+
+def transactions_wait(
+    connection: psycopg.Connection[Any],
+    leaves: Collection[int],
+    first: Collection[OpenTransaction],
+    grace_seconds: float,
+    pause: Callable[[float], None] = time.sleep,
+) -> Waited:
+    """Waits until none of `first` is open any more, `grace_seconds` at most. On an autocommit connection."""
+    virtuals = {one.virtual for one in first}
+    left = float(grace_seconds)
+    while True:
+        remaining = (
+            [one for one in open_transactions(connection, leaves) if one.virtual in virtuals] if virtuals else []
+        )
+        if not remaining or left <= 0:
+            return Waited(tuple(remaining))
+        pause(LOOK_AGAIN_SECONDS)
+        left -= LOOK_AGAIN_SECONDS
+
+
+def _below(xmin: int) -> Coordinate | None:
+    """The highest coordinate of a transaction id below `xmin`."""
+    return Coordinate(xmin - 1 - SHIFT, INT64_MAX) if xmin > 0 else None

@@ -1,0 +1,203 @@
+"""An existing PostgreSQL table as an acceptance record: read as it is, without a fence, and said so everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.kinds.postgresql_mapping import spelling_of
+from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
+from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.postgresql.commit_evidence import subscriber_refuse
+from workers.connectors.postgresql.connection import Address, snapshot_open
+from workers.connectors.postgresql.content import LANE
+from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
+from workers.connectors.postgresql.extent import Extent, extent_read
+from workers.connectors.postgresql.indexes import is_coordinate_unique
+from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
+from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.packed import (
+    Packed,
+    packed_digest,
+    packed_nullable_integer,
+    packed_text,
+    packed_time,
+    signed,
+)
+from workers.connectors.postgresql.safe_frontier import snapshot_read
+from workers.connectors.postgresql.table_reader import TableReader, schema_of
+from workers.evidence.schemas import ACCEPTED
+
+UNFENCED = (
+    "The table has no fence: nothing stops an entry that is still in flight, and a re-drive from this record rests on two"
+    " attestations (the relay's window is drained; this is the only recoverer)."
+)
+UNDISCIPLINED = (
+    "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now, and whoever may"
+    " write it is a path into the record that no protocol checks."
+)
+NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
+
+
+class PostgresqlTable:
+    """Sink `postgresql_table`: queryable, unfenced. Made from parsed options; opens connections only when asked."""
+
+    kind = "postgresql_table"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = dict(options)
+        self.address = Address.of(options)
+        self.spelling: Spelling = spelling_of(options)
+
+    def capability(self) -> Capability:
+        """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
+        with snapshot_open(self.address) as connection:
+            opened = self._open(connection)
+            unique = is_coordinate_unique(connection, opened.mapped, opened.table)
+        is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
+        return Capability(
+            archetype=Archetype.QUERYABLE,
+            can_read_record=True,
+            is_record_complete=is_complete,
+            has_fence=False,
+            has_identity_key=unique,
+            lands_in_one_transaction=False,
+            can_lose_acceptances=opened.table.persistence == "u",
+            grounds=(
+                UNFENCED,
+                UNDISCIPLINED,
+                "A unique index on the coordinate refuses a second entry at one coordinate."
+                if unique
+                else "No unique index on the coordinate: a repeated delivery leaves a second entry.",
+                *self._incomplete(opened),
+            ),
+        )
+
+    def test(self) -> ConnectionReport:
+        """What is there and whether it can be read as a record. Changes nothing."""
+        facts: dict[str, Any] = {}
+        problems: list[str] = []
+        weaknesses = [UNFENCED, UNDISCIPLINED]
+        try:
+            with snapshot_open(self.address) as connection:
+                opened = self._open(connection)
+                facts |= table_facts(opened)
+                facts["identity"] = identity_of(opened, snapshot_read(connection))
+                extent = extent_read(connection, opened.mapped)
+                facts |= extent_facts(extent, opened.mapped)
+                weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                problems += op_problems(connection, opened.mapped)
+        except (TerminalError, Unreachable) as error:
+            problems.append(str(error))
+            facts["error"] = error.as_row()
+        return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses))
+
+    @contextmanager
+    def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
+        """One exported snapshot of the record. Raises: Refused where a fence is asked for, which a table has not."""
+        if generation is not None:
+            remedy = "Install the sink kit for a fence, or re-drive with the two attestations."
+            raise Refused(f"Reading under generation {generation}", "the table has no fence", remedy)
+        with snapshot_open(self.address) as connection:
+            opened = self._open(connection)
+            snapshot = snapshot_read(connection)
+            extent = extent_read(connection, opened.mapped)
+            row = connection.execute("SELECT pg_export_snapshot()").fetchone()
+            assert row is not None
+            incomplete = self._incomplete(opened)
+            yield Reading(
+                identity=identity_of(opened, snapshot),
+                handle=handle_of(connection, opened, extent, row[0]),
+                lanes={LANE: _lane(extent)},
+                is_complete=not incomplete,
+                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
+            )
+            connection.execute("ROLLBACK")
+
+    def read_accepted(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """The record in the range. Head and entry come with `with_head`, and always at full width."""
+        reader = TableReader(self.address, self.options, reading.handle)
+        mapped = reader.mapped
+        columns: list[Packed] = []
+        names = ["position", "ordinal"]
+        if with_head or width is Width.FULL:
+            names += ["head_position", "head_ordinal", "entry"]
+            columns += [*self._head(mapped), *self._numbers(mapped, ["entry"])]
+        if width is not Width.COORDINATE:
+            names.append("payload_digest")
+            columns.append(packed_digest("payload_digest", self._digest(mapped)))
+        if width is Width.FULL:
+            names = list(ACCEPTED.names)
+            columns += [*self._numbers(mapped, ["generation", "admitted_in"]), *self._shown(mapped)]
+        return reader.read(range_, columns, schema_of(ACCEPTED, names))
+
+    def _open(self, connection: psycopg.Connection[Any]) -> Opened:
+        opened = table_open(connection, self.options, COLUMN_OPTIONS)
+        subscriber_refuse(connection, opened.table)
+        if self.options.get("head"):
+            CoordinateSql.of(self.spelling, self.options["head"], opened.mapped.types)
+        if not self.options.get("digest") and not self.options.get("content"):
+            remedy = "Map the content, or a digest column; without either only coordinates can be compared."
+            raise Unsuitable(f"table {self.options['table']!r}", "has neither content nor digest mapped", remedy)
+        return opened
+
+    def _incomplete(self, opened: Opened) -> list[str]:
+        """Why the record as read here may miss acceptances; then every verdict is unknown."""
+        said = []
+        if opened.server.is_in_recovery:
+            said.append("This is a replica: what the primary accepted since is not here. Register the primary.")
+        if not self.options["is_append_only"]:
+            said.append("The table is not said to be append-only: what was accepted may be gone from it.")
+        return said
+
+    def _digest(self, mapped: MappedTable) -> sql.Composable:
+        column = mapped.column("digest")
+        if column is None:
+            return mapped.payload_digest
+        if mapped.types[self.options["digest"]]["type"] in TEXTS:
+            column = sql.SQL("decode({}, 'hex')").format(column)
+        return sql.SQL("CASE WHEN octet_length({}) = 32 THEN {} END").format(column, column)
+
+    def _head(self, mapped: MappedTable) -> list[Packed]:
+        if not self.options.get("head"):
+            return []
+        head = CoordinateSql.of(self.spelling, self.options["head"], mapped.types)
+        names = ("head_position", "head_ordinal")
+        return [
+            packed_nullable_integer(name, component.send, component.held)
+            for name, component in zip(names, head.components, strict=False)
+        ]
+
+    def _numbers(self, mapped: MappedTable, options: list[str]) -> list[Packed]:
+        sends = {option: column for option in options if (column := mapped.column(option)) is not None}
+        return [
+            packed_nullable_integer(
+                option,
+                sql.SQL("xid8send({})" if option == "admitted_in" else "int8send({}::int8)").format(column),
+                signed,
+            )
+            for option, column in sends.items()
+        ]
+
+    def _shown(self, mapped: MappedTable) -> list[Packed]:
+        shown = []
+        if (event_id := mapped.column("event_id")) is not None:
+            shown.append(packed_text("event_id", event_id))
+        if (accepted_at := mapped.column("accepted_at")) is not None:
+            shown.append(packed_time("accepted_at", accepted_at))
+        return shown
+
+
+def _lane(extent: Extent) -> LaneReading:
+    return LaneReading(LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)

@@ -1,0 +1,187 @@
+"""A PostgreSQL table as a source: any table whose rows are committed events with an ordered coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+
+from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
+from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
+from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.postgresql import safe_frontier
+from workers.connectors.postgresql.commit_evidence import (
+    foreign_rows_refuse,
+    subscriber_refuse,
+    transaction_ids_obstacles,
+)
+from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
+from workers.connectors.postgresql.content import LANE, read_content
+from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
+from workers.connectors.postgresql.inspection import source_inspect
+from workers.connectors.postgresql.open_transactions import open_transactions
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
+from workers.connectors.postgresql.partitions import detached_find, floor_above
+from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
+from workers.connectors.postgresql.share_lock import lock_ground, share_lock
+from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
+from workers.evidence.schemas import HISTORY
+
+NOT_ASKED = "pin() says what is safe; a reading that is held does not ask again, for what was safe stays safe."
+
+
+class PostgresqlOutbox:
+    """Source `postgresql_outbox`. Made from parsed options; opens connections only when asked."""
+
+    kind = "postgresql_outbox"
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = dict(options)
+        self.address = Address.of(options)
+        self.spelling: Spelling = spelling_of(options)
+        self._pinned: SafeFrontier | None = None
+
+    def test(self) -> ConnectionReport:
+        """What is there and whether it can serve. A thing that is wrong is a problem in the report, not an error."""
+        return source_inspect(self.address, self.options)
+
+    def pin(self) -> Reading:
+        """Head, floor and safe frontier from one short snapshot.
+
+        May wait: for the SHARE lock as long as `lock_tries` allow, under grace for `grace_seconds` at most.
+
+        Raises: NotFound, AccessDenied, Unsuitable, Unreachable.
+        """
+        with connection_open(self.address) as connection:
+            opened = self._open(connection)
+            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
+            if opened.server.is_in_recovery or not obstacles:
+                safe = None
+                transaction_begin(connection, self.address)
+            else:
+                safe = self._for_numbers(connection, opened, obstacles)
+            reading = self._reading(connection, opened, safe, None)
+        self._pinned = reading.lanes[LANE].safe
+        return reading
+
+    @contextmanager
+    def hold_snapshot(self) -> Iterator[Reading]:
+        """One exported snapshot, open until the manager ends.
+
+        Its lane's `safe` is computed where the snapshot itself shows it (transaction ids, a replica); on the other
+        grounds it is what this connector pinned before, for what was safe stays safe.
+        """
+        with snapshot_open(self.address) as connection:
+            opened = self._open(connection)
+            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
+            safe = None
+            if obstacles and not opened.server.is_in_recovery:
+                safe = self._pinned or SafeFrontier(None, safe_frontier.GRACE, NOT_ASKED)
+            row = connection.execute("SELECT pg_export_snapshot()").fetchone()
+            assert row is not None
+            yield self._reading(connection, opened, safe, row[0])
+            connection.execute("ROLLBACK")
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        lane_check(lane)
+        return ranges_of(reading.handle["grid"], lane, parts)
+
+    def read_history(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_key: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        reader = TableReader(self.address, self.options, reading.handle)
+        mapped, columns = reader.mapped, []
+        names = ["position", "ordinal"]
+        if with_key or width is Width.FULL:
+            names.append("key")
+            if mapped.column("key") is not None:
+                columns.append(packed_text("key", mapped.key))
+        if width is not Width.COORDINATE:
+            names.append("payload_digest")
+            columns.append(packed_digest("payload_digest", mapped.payload_digest))
+        if width is Width.FULL:
+            names = list(HISTORY.names)
+            columns.append(packed_choice("op", mapped.op_code, OPS))
+            columns += self._shown(mapped)
+        return reader.read(range_, columns, schema_of(HISTORY, names))
+
+    def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:
+        reader = TableReader(self.address, self.options, reading.handle)
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            yield from read_content(connection, reader.mapped, coordinates)
+
+    def _shown(self, mapped: Any) -> list[Packed]:
+        shown = []
+        if (event_id := mapped.column("event_id")) is not None:
+            shown.append(packed_text("event_id", event_id))
+        if (committed_at := mapped.column("committed_at")) is not None:
+            shown.append(packed_time("committed_at", committed_at))
+        return shown
+
+    def _open(self, connection: psycopg.Connection[Any]) -> Opened:
+        opened = table_open(connection, self.options, COLUMN_OPTIONS)
+        subscriber_refuse(connection, opened.table)
+        return opened
+
+    def _for_numbers(
+        self, connection: psycopg.Connection[Any], opened: Opened, obstacles: tuple[str, ...]
+    ) -> SafeFrontier:
+        """The safe frontier of coordinates that carry no transaction id; begins the reader's transaction."""
+        if not self.options["share_lock"]:
+            return self._after_grace(connection, opened, (*obstacles, "the share lock is not asked for"))
+        ground = lock_ground(connection, self.options, opened.table, opened.server)
+        if ground.obstacles:
+            return self._after_grace(connection, opened, (*obstacles, *ground.obstacles))
+        with share_lock(self.address, self.options, opened.mapped.name, list(opened.table.leaves)) as blockers:
+            transaction_begin(connection, self.address)
+            snapshot_read(connection)
+        head = end_read(connection, opened.mapped, is_highest=True)
+        return safe_frontier.by_share_lock(head, blockers, ground.attested)
+
+    def _after_grace(
+        self, connection: psycopg.Connection[Any], opened: Opened, obstacles: tuple[str, ...]
+    ) -> SafeFrontier:
+        """Reads the head, waits for the transactions open then, and begins the reader's transaction after that."""
+        leaves, grace_seconds = list(opened.table.leaves), self.options["grace_seconds"]
+        head = end_read(connection, opened.mapped, is_highest=True)
+        first = open_transactions(connection, leaves)
+        waited = safe_frontier.transactions_wait(connection, leaves, first, grace_seconds)
+        transaction_begin(connection, self.address)
+        return safe_frontier.by_grace(head, waited, grace_seconds, obstacles)
+
+    def _reading(
+        self, connection: psycopg.Connection[Any], opened: Opened, safe: SafeFrontier | None, snapshot_id: str | None
+    ) -> Reading:
+        """The lane as the connection's snapshot shows it. `safe` None: the snapshot itself says what is safe."""
+        snapshot = snapshot_read(connection)
+        extent = extent_read(connection, opened.mapped)
+        identity, is_complete = identity_of(opened, snapshot), True
+        if opened.server.is_in_recovery:
+            replayed = replay_position(connection)
+            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
+            safe = safe_frontier.on_replica(snapshot, not obstacles, replayed)
+            identity, is_complete = f"{identity}, a replica replayed up to {replayed}", False
+        else:
+            foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
+            if safe is None:
+                transactions = open_transactions(connection, list(opened.table.leaves))
+                safe = safe_frontier.by_transaction_ids(snapshot, transactions)
+        weaknesses = [safe.weakness] if safe.weakness else []
+        floor, notes, is_seen = self._floor(connection, opened, extent)
+        lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
+        handle = handle_of(connection, opened, extent, snapshot_id)
+        return Reading(identity, handle, {LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
+
+    def _floor(
+        self, connection: psycopg.Connection[Any], opened: Opened, extent: Extent
+    ) -> tuple[Coordinate | None, list[str], bool]:
+        """The floor, what to say about it, and whether everything that was dropped could be seen."""
+        detached = detached_find(connection, opened.mapped, opened.table)
+        floors = [floor_above(detached), extent.lowest if self.options["retention"] == "purges" else None]
+        floor = max((floor for floor in floors if floor is not None), default=None)
+        return floor, [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)

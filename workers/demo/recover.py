@@ -1,0 +1,125 @@
+"""The operator's part: the commands a person on call would type, and the real worker that does what they ask.
+
+Everything goes through the product's own commands; nothing here reads a source or a sink.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from recovery_api.domain.errors import Refused
+from workers.demo.incident import ROOT
+from workers.demo.world import World
+
+ON_CALL, TEAM_LEAD = "on-call", "team-lead"
+STOP_SECONDS = 20
+TESTED = ("--timeout", "300")
+"""Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command printed as JSON, and its exit code."""
+
+    code: int
+    body: dict[str, Any]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of an audit."""
+        return {name: int(self.body[name]) for name in ("lost", "duplicates", "premature")}
+
+
+class Operator:
+    """Whoever is on call: says each command before running it, so that a slow one can be seen to run."""
+
+    def __init__(self, world: World, say: Callable[[str], None], is_progress_shown: bool = False) -> None:
+        self.world = world
+        self._say = say
+        self._is_progress_shown = is_progress_shown
+
+    def register(self) -> None:
+        """Source, sink and pipeline, each tested by the worker before it is registered."""
+        world = self.world
+        folder = world.credentials.parent / f"{world.prefix}incident-{world.incident}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for word, name, kind, options in (
+            ("source", "orders", "postgresql_outbox", world.source_options()),
+            ("sink", "mail", "postgresql_kit", world.sink_options()),
+        ):
+            registered = {"name": world.end_name(name), "kind": kind, "options": options}
+            file = folder / f"{word}.json"
+            file.write_text(json.dumps(registered, indent=2) + "\n", encoding="utf-8")
+            self._run(f"{word}s", "add", "--file", str(file), *TESTED, "--actor", ON_CALL)
+        ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
+        self._run("pipelines", "add", world.pipeline, *ends, *TESTED, "--actor", ON_CALL)
+
+    def audit(self, frontier: int | None = None) -> Said:
+        """A verdict, whatever it is but unknown. Without a frontier: at the safe one."""
+        at = () if frontier is None else ("--frontier", str(frontier))
+        return self._run("audit", self.world.pipeline, *at, "--full", "--wait", "--actor", ON_CALL, codes=(0, 1))
+
+    def plan(self, frontier: int) -> Said:
+        words = (self.world.pipeline, "--frontier", str(frontier), "--wait", "--actor", ON_CALL)
+        return self._run("plan", *words, codes=(0, 1))
+
+    def approve(self, planned: Said) -> Said:
+        """By another person than the author, and by the digest that was seen."""
+        return self._run("approve", planned.body["plan"], "--digest", planned.body["digest"], "--actor", TEAM_LEAD)
+
+    def redrive(self, planned: Said) -> Said:
+        reason = f"the relay died in incident {self.world.incident}"
+        words = ("--reason", reason, "--confirm", self.world.pipeline, "--wait", "--actor", ON_CALL)
+        return self._run("redrive", planned.body["plan"], *words, codes=(0, 1))
+
+    def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> Said:
+        """`manage.py WORDS --json`. Raises: Refused where it ends with another code than one of `codes`."""
+        line = shlex.join(["manage.py", *words])
+        self._say(line)
+        printed, problems, code = io.StringIO(), io.StringIO(), 0
+        try:
+            call_command(*words, "--json", stdout=printed, stderr=None if self._is_progress_shown else problems)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        if code not in codes:
+            raise Refused(line, f"it ended with {code}: {problems.getvalue()}{printed.getvalue()}", "See var/demo.")
+        return Said(code, json.loads(printed.getvalue().strip().splitlines()[-1]))
+
+
+@contextmanager
+def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker of its own process, ended by its process id on the way out."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as to:
+        worker = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
+                *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
+                *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
+            ],
+            stdout=to,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    try:
+        yield worker
+    finally:
+        worker.terminate()
+        try:
+            worker.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
