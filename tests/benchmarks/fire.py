@@ -24,7 +24,7 @@ from workers.evidence.canonical import batch_digest, content_digest, content_par
 
 FILLED, BATCH, STAGERS, ROWS = 1_000_000, 100_000, 2, 10_000
 
-CONTENT = '{{"note": "{note}", "total": {total}, "customer": "customer {number}", "order": {number}}}'
+CONTENT = '{{"note": "a note of a length that is usual in such events", "total": {total}, "status": "placed", "customer": "c{number}", "lines": 3, "order": {number}}}'
 
 PLAIN = """
     CREATE TABLE plain (lane text COLLATE "C", position bigint, ordinal bigint, event_id text, op text, key text,
@@ -89,7 +89,7 @@ def _prepare(sink: Any, number: int) -> tuple[int, list[pa.RecordBatch], BatchDi
     sink.staged_purge()
     first = FILLED + number * BATCH + 1
     positions = range(first, first + BATCH)
-    contents = [CONTENT.format(note="x" * 120, total=place / 4, number=place) for place in positions]
+    contents = [CONTENT.format(total=place % 997 + 0.25, number=place) for place in positions]
     rows = pa.RecordBatch.from_arrays(
         [
             pa.repeat("0", BATCH),

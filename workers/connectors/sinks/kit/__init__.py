@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
-from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, STRINGS_OR_TRAILING_ZEROS
+from workers.connectors.postgresql.canonical_sql import STRINGS_OR_TRAILING_ZEROS
 
 KIT_VERSION = 1
 
@@ -57,7 +57,6 @@ def kit_sql(options: KitOptions, database: str) -> str:
         "target_privileges": "",
         "effect_of_event": "NULL;",
         "effect_of_batch": "NULL;",
-        "may_have_trailing_zeros": MAY_HAVE_TRAILING_ZEROS,
         "strings_or_trailing_zeros": STRINGS_OR_TRAILING_ZEROS,
     }
     for trade in ("owner", "relay", "recoverer", "auditor"):
@@ -122,7 +121,7 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
         "target_values": ", ".join(f"(r.row).{name}" for name in columns),
         "target_updates": ", ".join(f"{name} = EXCLUDED.{name}" for name in columns),
         "event_members": _members(members, "effect_of_event"),
-        "latest_members": _members(members, "l"),
+        "latest_members": _members(members, "s"),
     }
     return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific})}
 

@@ -45,31 +45,44 @@ DECLARE
 BEGIN
     FOR lane_now IN SELECT DISTINCT s.lane FROM {schema}.staged s
                     WHERE s.generation = effect_of_batch.generation AND s.arm = effect_of_batch.arm ORDER BY 1 LOOP
-        WITH latest AS MATERIALIZED (
-            SELECT DISTINCT ON (landed.target_key) landed.*
-            FROM (SELECT s.position, s.ordinal, s.op, s.key, s.content, {schema}.target_key(s.key) AS target_key
+        WITH latest AS (
+            SELECT DISTINCT ON (landed.key) landed.key, landed.position, landed.ordinal, landed.op
+            FROM (SELECT s.position, s.ordinal, s.op, {schema}.target_key(s.key) AS key
                   FROM {schema}.staged s
-                  JOIN {schema}.accepted a ON a.lane = s.lane AND a.position = s.position AND a.ordinal = s.ordinal
+                  CROSS JOIN LATERAL (
+                      SELECT FROM {schema}.accepted x
+                      WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal
+                          AND x.generation = effect_of_batch.generation LIMIT 1) a
                   WHERE s.generation = effect_of_batch.generation AND s.arm = effect_of_batch.arm
-                      AND s.lane = lane_now AND a.generation = effect_of_batch.generation) landed
-            ORDER BY landed.target_key, landed.position DESC, landed.ordinal DESC
+                      AND s.lane = lane_now) landed
+            ORDER BY landed.key, landed.position DESC, landed.ordinal DESC
         ), newer AS (
             INSERT INTO {schema}.applied AS last (lane, key, position, ordinal, is_tombstone)
-                SELECT lane_now, l.target_key, l.position, l.ordinal, l.op = 'delete' FROM latest l
+                SELECT lane_now, l.key, l.position, l.ordinal, l.op = 'delete' FROM latest l
                 ON CONFLICT (lane, key) DO UPDATE
                     SET position = EXCLUDED.position, ordinal = EXCLUDED.ordinal, is_tombstone = EXCLUDED.is_tombstone
                     WHERE (last.position, last.ordinal) < (EXCLUDED.position, EXCLUDED.ordinal)
-                RETURNING key
+                RETURNING last.position, last.ordinal, last.is_tombstone
         ), deleted AS (
             DELETE FROM {target} t USING (
-                SELECT jsonb_populate_record(NULL::{target}, jsonb_build_object({target_key_text}, l.key)) AS row
-                FROM latest l JOIN newer n ON n.key = l.target_key WHERE l.op = 'delete') r
+                SELECT jsonb_populate_record(NULL::{target}, jsonb_build_object({target_key_text}, s.key)) AS row
+                FROM newer n
+                CROSS JOIN LATERAL (
+                    SELECT x.key FROM {schema}.staged x
+                    WHERE x.generation = effect_of_batch.generation AND x.arm = effect_of_batch.arm
+                        AND x.lane = lane_now AND x.position = n.position AND x.ordinal = n.ordinal LIMIT 1) s
+                WHERE n.is_tombstone) r
                 WHERE t.{target_key} = (r.row).{target_key}
         )
         INSERT INTO {target} ({target_columns})
             SELECT {target_values}
             FROM (SELECT jsonb_populate_record(NULL::{target}, {latest_members}) AS row
-                  FROM latest l JOIN newer n ON n.key = l.target_key WHERE l.op <> 'delete' OFFSET 0) r
+                  FROM newer n
+                  CROSS JOIN LATERAL (
+                      SELECT x.key, x.content FROM {schema}.staged x
+                      WHERE x.generation = effect_of_batch.generation AND x.arm = effect_of_batch.arm
+                          AND x.lane = lane_now AND x.position = n.position AND x.ordinal = n.ordinal LIMIT 1) s
+                  WHERE NOT n.is_tombstone OFFSET 0) r
             ON CONFLICT ({target_key}) DO UPDATE SET {target_updates};
     END LOOP;
 END

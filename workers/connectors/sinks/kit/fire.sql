@@ -37,7 +37,9 @@ BEGIN
     WITH batch AS MATERIALIZED (
         SELECT s.lane, s.position, s.ordinal, s.event_id, s.op, s.key, s.digest, a.payload_digest AS accepted_digest
         FROM {schema}.staged s
-        LEFT JOIN {schema}.accepted a ON a.lane = s.lane AND a.position = s.position AND a.ordinal = s.ordinal
+        LEFT JOIN LATERAL (  -- one look by key for each: grows with the batch, whatever the record holds
+            SELECT x.payload_digest FROM {schema}.accepted x
+            WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal LIMIT 1) a ON true
         WHERE s.generation = fire.generation AND s.arm = fire.arm
     ), figures AS MATERIALIZED (
         SELECT count(*) AS entries, concat_ws(':',

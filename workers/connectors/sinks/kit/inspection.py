@@ -101,6 +101,16 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     )
 
 
+def kit_may_read(connection: psycopg.Connection[Any], schema: str) -> bool:
+    """Whether this login may ask for the undisciplined paths: who only installs may not."""
+    query = (
+        "SELECT bool_and(has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')) AS may"
+        " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = %s AND p.proname = 'undisciplined_paths'"
+    )
+    return bool(_one(connection, query, schema)["may"])
+
+
 def paths_read(connection: psycopg.Connection[Any], schema: str) -> list[tuple[str, str | None, str]]:
     """Who can write record or target by another way than admission: path, role, and a sentence."""
     query = sql.SQL("SELECT path, role, says FROM {}.undisciplined_paths()").format(sql.Identifier(schema))

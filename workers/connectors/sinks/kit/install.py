@@ -32,7 +32,8 @@ def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dic
             "--print shows the SQL to hand to somebody who may.",
         ) from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction) as error:
-        raise NotFound(_first_line(error), "the sink's database", "Create it first.") from error
+        what = _first_line(error).removesuffix(" does not exist")
+        raise NotFound(what, "the sink's database", "Create it first.") from error
     except psycopg.errors.InvalidColumnReference as error:
         raise Unsuitable(
             "the target", _first_line(error), "Give it a primary key or unique index on the key."
