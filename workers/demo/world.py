@@ -52,14 +52,17 @@ GRANT SELECT, MAINTAIN ON {schema}.outbox TO {relay}, {auditor};
 """MAINTAIN (PostgreSQL 17) lets a reader take the SHARE lock that makes a frontier safe, and change nothing."""
 
 MAIL_TABLES = """
-CREATE SCHEMA {post};
+CREATE SCHEMA {post} AUTHORIZATION {owner};
+SET LOCAL ROLE {owner};
 CREATE TABLE {post}.letters (
     number text PRIMARY KEY,
     customer text,
     cents bigint,
     state text
 );
+RESET ROLE;
 """
+"""The letters belong to a role that nobody logs in as: only the kit writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +163,12 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
         orders.execute(grant.format(cursor, sql.Identifier(roles["orders_relay"])))
         grant = sql.SQL("GRANT SELECT ON {} TO {}")
         orders.execute(grant.format(cursor, sql.Identifier(roles["orders_auditor"])))
-    with psycopg.connect(databases["mail"], autocommit=True) as mail:
-        mail.execute(sql.SQL(MAIL_TABLES).format(post=sql.Identifier(world.post_schema)))
+    with psycopg.connect(databases["mail"]) as mail:
+        owner = f"{prefix}mail_post"
+        if mail.execute("SELECT FROM pg_roles WHERE rolname = %s", (owner,)).fetchone() is None:
+            mail.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(owner)))
+        names = {"post": sql.Identifier(world.post_schema), "owner": sql.Identifier(owner)}
+        mail.execute(sql.SQL(MAIL_TABLES).format(**names))
         kit = kit_options(options_parse(KIND, world.sink_options()))
         groups = kit_install(mail, kit)["roles"]
         for trade in ("relay", "recoverer"):
