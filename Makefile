@@ -61,7 +61,7 @@ check: venv  ## Django's own checks, and no migration missing
 	@$(PY) manage.py check --deploy --fail-level WARNING && $(PY) manage.py makemigrations --check --dry-run
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
-	@$(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
+	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
 
 clean:  ## everything that was made here, data of the demo included
 	rm -rf var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

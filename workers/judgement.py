@@ -24,9 +24,10 @@ from workers.evidence.canonical import content_digest
 from workers.evidence.files import EventFile, SpellingSigns, event_at, events_read
 from workers.evidence.kernel import LaneQuestion, fold, image_mismatches, judge_block
 
-SPARK_BYTES = 1 << 30
-"""Above this much input `auto` asks Spark. One process reads some 10 MB a second and holds about 150 bytes a record; a
-gigabyte of exports is where meeting the sides in memory starts to weigh on an operator's machine."""
+SPARK_BYTES = 256 << 20
+"""Above this much input `auto` asks Spark, where there is one. Some two million records: reading them takes minutes
+whichever engine meets them (a process reads about 4 MB a second), and meeting them in this process as much again in
+memory as it holds of them, 160 bytes a record; Parquet holds several times as many records a byte."""
 
 IMAGES = schemas.HISTORY.append(pa.field("content_digest", pa.string()))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from uuid import UUID
 
 from celery import Task, shared_task
 from django.utils import timezone
@@ -21,7 +20,7 @@ def intent_run(self: Task, intent_id: str) -> None:
     """Takes the intent and does it. Failures of the work itself are recorded in the row by the runner."""
     from workers.runners import intent_run as run
 
-    run(UUID(intent_id), taken_by=taken_by(self.request.id))
+    run(intent_id, taken_by=taken_by(self.request.id))
 
 
 @shared_task(name="workers.tasks.intents_sweep")

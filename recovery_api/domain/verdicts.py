@@ -178,8 +178,10 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     is_hazard_free: bool | None = counts.is_hazard_free
     if is_hazard_free and (not is_read or counts.justification_unknown):
         is_hazard_free = None
-    retained = Grade.of(counts.lost_retained, is_hazard_free) if is_read else GRADE_UNKNOWN
-    journal = Grade.of(counts.lost_journal, is_hazard_free) if is_read and is_below_known else GRADE_UNKNOWN
+    is_retained_known = is_read and (counts.lost_retained > 0 or not _may_hide(counts))
+    is_journal_known = is_read and is_below_known and (counts.lost_journal > 0 or not _may_hide(counts))
+    retained = Grade.of(counts.lost_retained, is_hazard_free) if is_retained_known else GRADE_UNKNOWN
+    journal = Grade.of(counts.lost_journal, is_hazard_free) if is_journal_known else GRADE_UNKNOWN
     unknown_because = _unknown_because(frontier, counts, evidence)
     status = _status(counts, evidence, unknown_because)
     matching = "by coordinate" if counts.rows_by_coordinate else "by payload"
@@ -202,12 +204,19 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     )
 
 
+def _may_hide(counts: LaneCounts) -> bool:
+    """Matching by coordinate hides owed events where several share one; it never invents any."""
+    return counts.rows_by_coordinate > 0 and not counts.coordinates_ascending
+
+
 def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
     reasons = list(evidence.unread)
     if not evidence.journal_reaches:
         reasons.append(f"The journal does not reach {frontier}: it judges nothing there.")
     elif evidence.below is Below.NOTHING:
         reasons.append("Nothing shows what lay below the floor: the journal grade is unknown. Give the journal.")
+    if _may_hide(counts):
+        reasons.append("Coordinates do not ascend: matching by coordinate may hide owed events. Judge by payload.")
     if counts.justification_unknown:
         reasons.append(
             f"{_number(counts.justification_unknown, 'accepted entry', 'accepted entries')} below the floor: without a"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from workers.embedded.run import PROJECT, SERVICES, StartFailed, run_command
@@ -19,16 +20,12 @@ def main(arguments: list[str]) -> int:
     except StartFailed as error:
         print(error, file=sys.stderr)
         return 3
-    except FileNotFoundError as error:
-        if error.filename != options.command[0]:
-            raise
-        print(f"{error.filename}: no such command", file=sys.stderr)
-        return 127
-    except PermissionError as error:
-        if error.filename != options.command[0]:
-            raise
-        print(f"{error.filename}: may not be run", file=sys.stderr)
-        return 126
+    except Exception as error:
+        if isinstance(error, (FileNotFoundError, PermissionError)) and error.filename == options.command[0]:
+            print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+            return 127 if isinstance(error, FileNotFoundError) else 126
+        traceback.print_exc()
+        return 3
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

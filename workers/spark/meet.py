@@ -22,7 +22,7 @@ from workers.evidence.kernel import LaneQuestion, fold, judge_block
 from workers.spark.session import engine_errors_mapped, error_rows_raise, session_get
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 BLOCK_ROWS = 500_000
 """Rows of both sides that one block is made for: about 100 MB as Arrow with keys and digests, several times less than
@@ -87,11 +87,10 @@ def meet(
     with engine_errors_mapped():
         heads, bounds, unasked = _survey(questions, kept, record, separate, block_rows)
         asked = {lane: replace(question, journal_head=heads.get(lane)) for lane, question in questions.items()}
-        blocks = _lanes(history.sparkSession, bounds)
         verdicts = (
-            _blocked(kept, blocks)
+            _blocked(kept, asked, bounds)
             .groupBy("lane", "block")
-            .cogroup(_blocked(record, blocks).groupBy("lane", "block"))
+            .cogroup(_blocked(record, asked, bounds).groupBy("lane", "block"))
             .applyInArrow(_judge_with(asked, separate), VERDICT_DDL)
             .persist()
         )
@@ -129,52 +128,69 @@ def _survey(
     separate: frozenset[str],
     block_rows: int,
 ) -> tuple[dict[str, Coordinate], dict[str, list[int]], dict[str, int]]:
-    """One small aggregation: each lane's journal head, and bounds between which lie about `block_rows` rows."""
+    """One small aggregation: each lane's journal head and rows; a second one where a lane is more than one block, for
+    bounds between which lie about `block_rows` rows.
+    """
     from pyspark.sql import functions as f
 
-    shares = f.array(*(f.lit(place / (QUANTILES + 1)) for place in range(1, QUANTILES + 1)))
     coordinate = f.struct("position", "ordinal")
+    places = kept.select("lane", "position", "ordinal", "end").unionByName(
+        record.select("lane", "position", "ordinal", f.lit("accepted").alias("end"))
+    )
     surveyed = (
-        kept.select("lane", "position", "ordinal", "end")
-        .unionByName(record.select("lane", "position", "ordinal", f.lit("accepted").alias("end")))
-        .groupBy("lane")
+        places.groupBy("lane")
         .agg(
             f.count(f.lit(1)).alias("rows"),
-            f.max(f.when(f.col("end") == "history", coordinate)).alias("history_head"),
-            f.max(f.when(f.col("end") == "journal", coordinate)).alias("journal_head"),
-            f.percentile_approx("position", shares, f.lit(1000)).alias("quantiles"),
+            f.max(f.when(f.col("end") == "history", coordinate)).alias("history"),
+            f.max(f.when(f.col("end") == "journal", coordinate)).alias("journal"),
         )
-        .select("lane", "rows", "history_head", "journal_head", "quantiles")
+        .select("lane", "rows", "history", "journal")
         .collect()
     )
-    heads, bounds, unasked = {}, {lane: list[int]() for lane in questions}, {}
+    heads, unasked, large = {}, {}, {}
     for row in surveyed:
         if row.lane not in questions:
             unasked[row.lane] = row.rows
             continue
-        head = row.journal_head if row.lane in separate else row.history_head
+        head = row.journal if row.lane in separate else row.history
         if head is not None:
             heads[row.lane] = Coordinate(head.position, head.ordinal)
-        step = max(1, block_rows * (QUANTILES + 1) // row.rows)
-        bounds[row.lane] = sorted(set(row.quantiles[step - 1 :: step])) if step <= QUANTILES else []
-    return heads, bounds, unasked
+        if row.rows > block_rows:
+            large[row.lane] = row.rows
+    return heads, _bounds(places, large, block_rows) if large else {}, unasked
 
 
-def _lanes(session: SparkSession, bounds: Mapping[str, list[int]]) -> DataFrame:
-    rows = [(lane, places) for lane, places in bounds.items()]
-    return session.createDataFrame(rows, "lane string, bounds array<bigint>").select("lane", "bounds")
-
-
-def _blocked(side: DataFrame, lanes: DataFrame) -> DataFrame:
-    """The rows of the lanes asked about, each with its block: how many bounds lie at or below its position."""
+def _bounds(places: DataFrame, large: Mapping[str, int], block_rows: int) -> dict[str, list[int]]:
+    """Positions between which lie about `block_rows` rows, of each lane that has more."""
     from pyspark.sql import functions as f
+
+    shares = f.array(*(f.lit(place / (QUANTILES + 1)) for place in range(1, QUANTILES + 1)))
+    quantiles = (
+        places.filter(f.col("lane").isin(list(large)))
+        .groupBy("lane")
+        .agg(f.percentile_approx("position", shares, f.lit(1000)).alias("quantiles"))
+        .select("lane", "quantiles")
+        .collect()
+    )
+    steps = {lane: max(1, block_rows * (QUANTILES + 1) // rows) for lane, rows in large.items()}
+    return {row.lane: sorted(set(row.quantiles[steps[row.lane] - 1 :: steps[row.lane]])) for row in quantiles}
+
+
+def _blocked(side: DataFrame, lanes: Collection[str], bounds: Mapping[str, list[int]]) -> DataFrame:
+    """The rows of the lanes asked about, each with its block: how many of its lane's bounds lie at or below it."""
+    from pyspark.sql import functions as f
+
+    asked = side.filter(f.col("lane").isin(list(lanes)))
+    if not bounds:
+        return asked.select(*side.columns, f.lit(0).alias("block"))
 
     def is_below(bound: Column) -> Column:
         return bound <= f.col("position")
 
-    return side.join(f.broadcast(lanes), on="lane", how="inner").select(
-        *side.columns, f.size(f.filter("bounds", is_below)).alias("block")
-    )
+    split = side.sparkSession.createDataFrame(list(bounds.items()), "lane string, bounds array<bigint>")
+    placed = asked.join(f.broadcast(split.select("lane", "bounds")), on="lane", how="left")
+    block = f.when(f.col("bounds").isNull(), f.lit(0)).otherwise(f.size(f.filter("bounds", is_below)))
+    return placed.select(*side.columns, block.alias("block"))
 
 
 def _judge_with(

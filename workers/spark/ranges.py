@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -169,11 +170,8 @@ def rows_digest(batch: pa.Table) -> str:
 
 def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:
     """An order-free fingerprint of the history at or below `frontier`: a count and sums that bind content to position."""
-    import numpy as np
-
+    below = _at_or_below(history, frontier)
     position = history["position"].to_numpy()
-    ordinal = history["ordinal"].to_numpy()
-    below = (position < frontier.position) | ((position == frontier.position) & (ordinal <= frontier.ordinal))
     weight = position[below].astype(np.uint64) * np.uint64(2) + np.uint64(1)
     total = {"count": int(below.sum()), "positions": int(weight.sum(dtype=np.uint64))}
     if "payload_digest" in history.column_names and history.num_rows:
@@ -209,16 +207,21 @@ def _against_approved(
 
 def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> int:
     """How many events in scope above the frontier the record does not hold, by coordinate."""
-    above = history.filter(
-        (pc.field("position") > question.frontier.position)
-        | ((pc.field("position") == question.frontier.position) & (pc.field("ordinal") > question.frontier.ordinal))
-    )
+    is_above = ~_at_or_below(history, question.frontier)
+    if not is_above.any():
+        return 0
+    above = history.filter(pa.array(is_above))
     if question.scope is not None:
         above = above.filter(pc.is_in(above["key"], value_set=question.scope))
-    if not above.num_rows:
-        return 0
     keys = ["position", "ordinal"]
     return above.select(keys).join(accepted.select(keys), keys, join_type="left anti").num_rows
+
+
+def _at_or_below(rows: pa.Table, frontier: Coordinate) -> np.ndarray:
+    position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
+    if frontier.ordinal >= 0 and not ordinal.any():
+        return position <= frontier.position
+    return (position < frontier.position) | ((position == frontier.position) & (ordinal <= frontier.ordinal))
 
 
 def parts_of(directory: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -40,7 +40,10 @@ class HasOptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O."""
+    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
+
+    `check` refuses parsed options that contradict each other.
+    """
 
     name: str
     end: Literal["source", "sink"]
@@ -48,6 +51,7 @@ class Kind:
     options: tuple[Option, ...]
     connector: str
     archetype: str | None = None
+    check: Callable[[Mapping[str, Any]], object] | None = None
 
 
 KINDS = {
@@ -73,18 +77,22 @@ def kind_get(name: str, field: str = "kind") -> Kind:
 def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `kind` with defaults filled in.
 
-    Raises: UnknownOption for a name the kind does not have; BadInput for a missing or unusable value.
+    Raises: UnknownOption for a name the kind does not have; BadInput for a missing or unusable value, and for values
+    that contradict each other.
     """
     by_name = {option.name: option for option in kind.options}
     for name in given:
         if name not in by_name:
             raise _unknown(f"{kind.name}.{name}", name, tuple(by_name))
-    return {
+    parsed = {
         option.name: _value(kind, option, given[option.name])
         if given.get(option.name) is not None
         else _absent(kind, option)
         for option in kind.options
     }
+    if isinstance(kind, Kind) and kind.check is not None:
+        kind.check(parsed)
+    return parsed
 
 
 def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:

@@ -13,53 +13,6 @@ from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDE
 
 ROLE_SUFFIX_BYTES = len("_recoverer")
 
-KIND = Kind(
-    name="postgresql_kit",
-    end="sink",
-    says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
-    archetype=Archetype.FENCED,
-    connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
-    options=(
-        *CONNECTION_OPTIONS,
-        Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
-        Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
-        Option("target_schema", "The schema of the mapped target table.", default="public"),
-        Option("target", "The table that accepted events are applied to; none when not given."),
-        Option("target_key", "The target's column that holds the event's key; it needs a unique index of its own."),
-        Option("target_content", "The target's column that takes the whole content."),
-        Option("target_columns", "Members of the content and the target's columns that take them.", "columns"),
-        Option("effect_schema", "The schema of the effect function.", default="public"),
-        Option(
-            "effect_function",
-            "A function (lane text, position bigint, ordinal bigint, op text, key text, content jsonb) called in the "
-            "transaction of each acceptance, instead of a mapped target.",
-        ),
-        Option(
-            "effect_order",
-            "What the effect function says of itself: its calls commute (order-free), it ignores older events itself "
-            "(guarded), or it needs each key's events in order (ordered).",
-            "choice",
-            choices=("order-free", "guarded", "ordered"),
-        ),
-        Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),
-        Option(
-            "lock_wait_seconds",
-            "How long a claim waits for transactions inside the sink.",
-            "integer",
-            default=5,
-            minimum=1,
-            maximum=60,
-        ),
-        Option(
-            "relay_wait_seconds",
-            "How long an open claim makes a starting relay wait.",
-            "integer",
-            default=600,
-            minimum=1,
-        ),
-    ),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -158,3 +111,52 @@ def _effect(options: Mapping[str, Any]) -> Effect:
         content=options["target_content"] or "",
         columns=columns,
     )
+
+
+KIND = Kind(
+    name="postgresql_kit",
+    end="sink",
+    says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
+    archetype=Archetype.FENCED,
+    check=kit_options,
+    connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
+    options=(
+        *CONNECTION_OPTIONS,
+        Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
+        Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
+        Option("target_schema", "The schema of the mapped target table.", default="public"),
+        Option("target", "The table that accepted events are applied to; none when not given."),
+        Option("target_key", "The target's column that holds the event's key; it needs a unique index of its own."),
+        Option("target_content", "The target's column that takes the whole content."),
+        Option("target_columns", "Members of the content and the target's columns that take them.", "columns"),
+        Option("effect_schema", "The schema of the effect function.", default="public"),
+        Option(
+            "effect_function",
+            "A function (lane text, position bigint, ordinal bigint, op text, key text, content jsonb) called in the "
+            "transaction of each acceptance, instead of a mapped target.",
+        ),
+        Option(
+            "effect_order",
+            "What the effect function says of itself: its calls commute (order-free), it ignores older events itself "
+            "(guarded), or it needs each key's events in order (ordered).",
+            "choice",
+            choices=("order-free", "guarded", "ordered"),
+        ),
+        Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),
+        Option(
+            "lock_wait_seconds",
+            "How long a claim waits for transactions inside the sink.",
+            "integer",
+            default=5,
+            minimum=1,
+            maximum=60,
+        ),
+        Option(
+            "relay_wait_seconds",
+            "How long an open claim makes a starting relay wait.",
+            "integer",
+            default=600,
+            minimum=1,
+        ),
+    ),
+)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recovery_api.domain.kinds.base import Kind, Option
-from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises: BadInput where the mapping contradicts itself."""
+    mapping_check("postgresql_outbox", options, COLUMN_OPTIONS)
+
 
 KIND = Kind(
     name="postgresql_outbox",
@@ -61,6 +70,7 @@ KIND = Kind(
         ),
     ),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
+    check=check,
 )
 
 spelling = spelling_of

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
-from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "entry", "generation", "admitted_in")
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises: BadInput where the mapping contradicts itself."""
+    mapping_check("postgresql_table", options, COLUMN_OPTIONS)
+    head = options.get("head")
+    if head is not None and len(head) != len(options["coordinate"]):
+        problem = f"{len(head)} columns are given and the coordinate has {len(options['coordinate'])}"
+        raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
+
 
 KIND = Kind(
     name="postgresql_table",
@@ -34,6 +48,7 @@ KIND = Kind(
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
+    check=check,
 )
 
 spelling = spelling_of

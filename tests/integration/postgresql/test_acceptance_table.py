@@ -92,7 +92,7 @@ def test_a_digest_column_stands_in_place_of_content_and_a_broken_one_is_named(be
         assert digests(accepted(sink, Width.PAYLOAD)) == {4: digest}
     bench.run.execute("INSERT INTO accepted VALUES (5, 'abcd', '\\xabcd')")
     for column in ("as_hex", "as_bytes"):
-        with pytest.raises(Unsuitable, match="at 5.*32 bytes"):
+        with pytest.raises(Unsuitable, match=r"at 5.*32 bytes"):
             accepted(bench.sink(digest=column), Width.PAYLOAD)
     bench.run.execute("UPDATE accepted SET as_hex = 'not hex' WHERE id = 5")
     with pytest.raises(Unsuitable):

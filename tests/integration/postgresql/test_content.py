@@ -113,12 +113,11 @@ def test_sql_and_python_spell_a_document_alike(asked: psycopg.Connection[Any], f
     assert in_sql(asked, FORMS[form], text) == canonical.canonical(canonical.content_parse(text))
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(DOCUMENTS)
 def test_sql_and_python_spell_any_document_alike(asked: psycopg.Connection[Any], text: str) -> None:
     expected = canonical.canonical(canonical.content_parse(text))
-    for form in FORMS.values():
-        assert in_sql(asked, form, text) == expected
+    assert in_sql(asked, f"ARRAY[{', '.join(FORMS.values())}]", text) == [expected] * len(FORMS)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -207,7 +206,7 @@ def test_altered_and_missing_are_told_apart_where_the_sink_could_not_hold_the_so
 def test_a_text_that_is_not_json_is_named_by_its_coordinate(bench: Bench) -> None:
     bench.run.execute("CREATE TABLE outbox (id bigint PRIMARY KEY, content text)")
     bench.run.execute("INSERT INTO outbox VALUES (1, '{}'), (2, '{\"a\":')")
-    with pytest.raises(Unsuitable, match="at 2.*not JSON"):
+    with pytest.raises(Unsuitable, match=r"at 2.*not JSON"):
         history(bench.source(content="content"), Width.PAYLOAD)
     assert len(history(bench.source(content="content", content_format="text"), Width.PAYLOAD)) == 2
 
@@ -267,18 +266,19 @@ def test_content_is_sent_in_committed_order_once_a_coordinate(bench: Bench) -> N
     assert all(len(row["event_id"]) == 36 for row in rows)
 
 
+@pytest.mark.slow
 def test_a_payload_of_24_mib_is_digested_and_sent_whole(bench: Bench) -> None:
     bench.run.execute("CREATE TABLE outbox (id bigint PRIMARY KEY, as_jsonb jsonb, as_json json)")
     text = json.dumps({"n": 1.5, "body": "x1.0," * (24 * 2**20 // 5), "nul": "-"})
-    for number in range(3):
+    for number in range(2):
         bench.run.execute("INSERT INTO outbox VALUES (%s, %s, %s)", [number, text, text.replace('"-"', '"\\u0000"')])
     for column, content in (("as_jsonb", text), ("as_json", text.replace('"-"', '"\\u0000"'))):
         source = bench.source(content=column)
         expected = canonical.payload_digest("insert", None, canonical.content_digest(canonical.content_parse(content)))
         assert set(digests(history(source, Width.PAYLOAD)).values()) == {expected}
         with source.hold_snapshot() as reading:
-            wanted = pa.table({"lane": ["0"] * 3, "position": [0, 1, 2], "ordinal": [0] * 3})
+            wanted = pa.table({"lane": ["0"] * 2, "position": [0, 1], "ordinal": [0] * 2})
             batches = source.read_content(reading, wanted)
             sizes = [(len(batch), len(batch["content"][0].as_py())) for batch in batches]
-        assert [count for count, _ in sizes] == [1, 1, 1]
+        assert [count for count, _ in sizes] == [1, 1]
         assert all(size >= 24 * 2**20 for _, size in sizes)

@@ -247,7 +247,7 @@ def test_rows_with_a_transaction_id_this_cluster_has_not_given_out_are_refused(b
     bench.run.execute(WITH_XID)
     bench.run.execute("INSERT INTO outbox (tx) VALUES ('999999999999')")
     source = bench.source(coordinate=["tx", "id"], coordinate_spelling="xid8_bigint")
-    with pytest.raises(Unsuitable, match="999999999999.*another cluster"):
+    with pytest.raises(Unsuitable, match=r"999999999999.*another cluster"):
         source.pin()
     assert any("another cluster" in problem for problem in source.test().problems)
     bench.run.execute("CREATE TABLE numbered (id bigint PRIMARY KEY, tx xid8)")

@@ -12,8 +12,8 @@ from psycopg import sql
 
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.coordinates import Spelling
-from recovery_api.domain.errors import BadInput, Refused, TerminalError, Unreachable, Unsuitable
-from recovery_api.domain.kinds.postgresql_mapping import mapping_check, spelling_of
+from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
 from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
@@ -54,11 +54,6 @@ class PostgresqlTable:
     kind = "postgresql_table"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        mapping_check(self.kind, options, COLUMN_OPTIONS)
-        head = options.get("head")
-        if head is not None and len(head) != len(options["coordinate"]):
-            problem = f"{len(head)} columns are given and the coordinate has {len(options['coordinate'])}"
-            raise BadInput(f"{self.kind}.head", problem, "A head is spelled as the coordinate is.")
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)

@@ -10,7 +10,7 @@ import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
-from recovery_api.domain.kinds.postgresql_mapping import OPS, mapping_check, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.connectors.postgresql import safe_frontier
@@ -41,7 +41,6 @@ class PostgresqlOutbox:
     kind = "postgresql_outbox"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        mapping_check(self.kind, options, COLUMN_OPTIONS)
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)

@@ -1,0 +1,104 @@
+"""What may be said of a lane, from its counts and the evidence behind them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recovery_api.domain.verdicts import Below, Evidence, LaneCounts, Status, verdict_make
+
+CLEAN = {"obligations_retained": 9, "obligations_journal": 9, "history_rows": 9, "journal_rows": 9, "accepted_rows": 9}
+BELOW = st.sampled_from(Below)
+COUNTS = st.builds(
+    LaneCounts,
+    **{
+        name: st.integers(0, 2)
+        for name in ("premature_altered", "duplicate_payloads", "justification_unknown", "floor_uncovered")
+    },
+    coordinates_ascending=st.booleans(),
+)
+
+
+def verdict(evidence=None, **counts):
+    return verdict_make("0", "9", LaneCounts(**{**CLEAN, **counts}), evidence or Evidence())
+
+
+def test_clean_counts_on_whole_evidence_are_exactly_once():
+    made = verdict()
+    assert (made.status, made.exit_code) == (Status.EXACTLY_ONCE, 0)
+    assert made.retained.is_exactly_once and made.journal.is_exactly_once and made.is_floor_covered
+
+
+@pytest.mark.parametrize(
+    ("evidence", "counts", "status"),
+    [
+        (Evidence(), {"lost": 1, "lost_retained": 1, "lost_journal": 1}, Status.OWED),
+        (Evidence(), {"lost": 1, "lost_retained": 0, "lost_journal": 1}, Status.OWED),
+        (Evidence(), {"duplicate_payloads": 1, "duplicate_copies": 1}, Status.HAZARD),
+        (Evidence(), {"premature_ahead": 1, "lost": 1, "lost_retained": 1, "lost_journal": 1}, Status.HAZARD),
+        (
+            Evidence(),
+            {"lost": 2, "lost_retained": 1, "lost_journal": 2, "acknowledged": 2, "acknowledged_retained": 1},
+            Status.ACKNOWLEDGED,
+        ),
+        (
+            Evidence(),
+            {"lost": 2, "lost_retained": 2, "lost_journal": 2, "acknowledged": 1, "acknowledged_retained": 1},
+            Status.OWED,
+        ),
+        (Evidence(unread=("The record is torn.",)), {}, Status.UNKNOWN),
+        (Evidence(unread=("The record is torn.",)), {"duplicate_payloads": 1}, Status.UNKNOWN),
+        (Evidence(below=Below.JOURNAL, journal_reaches=False), {"lost": 1, "lost_journal": 1}, Status.UNKNOWN),
+        (Evidence(below=Below.NOTHING), {}, Status.UNKNOWN),
+        (Evidence(below=Below.NOTHING), {"lost": 1, "lost_retained": 1}, Status.OWED),
+        (Evidence(), {"justification_unknown": 1}, Status.UNKNOWN),
+        (Evidence(), {"justification_unknown": 1, "lost": 1, "lost_retained": 1, "lost_journal": 1}, Status.OWED),
+        (Evidence(below=Below.CERTIFIED), {}, Status.EXACTLY_ONCE),
+        (Evidence(), {"rows_by_coordinate": 18}, Status.EXACTLY_ONCE),
+        (Evidence(), {"rows_by_coordinate": 18, "coordinates_ascending": False}, Status.UNKNOWN),
+    ],
+)
+def test_status_follows_what_is_certain_then_what_is_unknown(evidence, counts, status):
+    assert verdict(evidence, **counts).status is status
+
+
+@given(COUNTS, BELOW, st.booleans(), st.booleans())
+def test_only_whole_evidence_without_a_finding_is_exactly_once(counts, below, reaches, is_whole):
+    made = verdict_make("0", "9", counts, Evidence(below, reaches, () if is_whole else ("Not read whole.",)))
+    is_clean = counts.is_hazard_free and counts.justification_unknown == 0 and counts.lost == 0
+    is_known = is_whole and reaches and below is not Below.NOTHING
+    assert (made.exit_code == 0) == (is_clean and is_known)
+    assert (made.status is Status.EXACTLY_ONCE) == (made.exit_code == 0)
+    assert made.exit_code in (0, 1, 3)
+    if not is_whole:
+        assert made.retained.is_exactly_once is None
+        assert made.is_hazard_free is not True
+
+
+def test_the_retained_grade_is_never_shown_as_the_journal_grade():
+    made = verdict(Evidence(below=Below.NOTHING))
+    assert made.retained.is_complete
+    assert made.journal.is_complete is None
+    assert made.is_floor_covered is None
+    assert "The journal grade is unknown." in made.says
+
+
+def test_where_coordinates_do_not_ascend_nothing_is_said_per_event():
+    made = verdict(coordinates_ascending=False)
+    assert made.says[0] == "Exactly once at 9, by payload."
+    assert not made.is_keyed_sound
+    assert any("no keyed matching" in weakness for weakness in made.weaknesses)
+
+
+def test_matching_by_coordinate_names_its_weakness():
+    made = verdict(rows_by_coordinate=18)
+    assert made.matching == "by coordinate"
+    assert "Contents were not compared" in made.weaknesses[0]
+    assert verdict(rows_by_coordinate=18, premature_never_committed=1).is_keyed_sound is False
+
+
+def test_altered_at_the_sink_is_said_with_its_number():
+    made = verdict(lost=1, lost_retained=1, lost_journal=1, lost_hidden=1, premature_altered=1)
+    assert any("No fire can deliver them" in line for line in made.says)
+    assert made.as_row()["premature"] == 1
