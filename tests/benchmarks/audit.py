@@ -21,7 +21,7 @@ from workers.spark.jobs.audit import AuditRequest, evidence_read
 from workers.spark.ranges import EndSpec
 from workers.spark.session import session_get
 
-CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i * 7919 % 100000), 'amount', (i % 997) + 0.25,
+CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919 % 100000), 'amount', (i % 997) + 0.25,
     'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
 
 
