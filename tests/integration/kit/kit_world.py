@@ -26,9 +26,12 @@ CALL = "SELECT {schema}.deliver(%s, '0', %s, 0, %s, %s, %s, %s::jsonb)"
 
 
 class KitWorld:
-    """`relay`, `recoverer` and `auditor` are connection strings of logins that hold that one group."""
+    """`relay`, `recoverer` and `auditor` are connection strings of logins that hold that one group.
 
-    def __init__(self, dsn: str, schema: str, directory: Path, **options: Any) -> None:
+    `prepare` is run before the kit is installed: the target, the effect.
+    """
+
+    def __init__(self, dsn: str, schema: str, directory: Path, prepare: str = "", **options: Any) -> None:
         database = str(conninfo_to_dict(dsn)["dbname"])
         self.dsn, self.schema = dsn, schema
         self.options = {"schema": schema, "prefix": database, "lock_wait_seconds": 1, **options}
@@ -37,6 +40,8 @@ class KitWorld:
         self._held = ExitStack()
         self._pool = self._held.enter_context(ThreadPoolExecutor(16))
         self.admin = self.connect(dsn)
+        if prepare:
+            self.admin.execute(prepare)  # type: ignore[call-overload]
         kit_install(self.admin, self.kit)
         self.relay, self.recoverer, self.auditor = (
             self._login(f"{database}_{trade}_login", group)
