@@ -51,8 +51,13 @@ class KitWorld:
                 ("auditor", self.names.auditor),
             )
         )
-        (directory / "recoverer").write_text(self.recoverer)
-        self.sink = connector_make("postgresql_kit", {"connection": f"file:{directory / 'recoverer'}", **self.options})
+        self.sink = self.sink_as(self.recoverer, directory)
+
+    def sink_as(self, login: str, directory: Path) -> Any:
+        """The connector, speaking as this login."""
+        reference = directory / "login"
+        reference.write_text(login)
+        return connector_make("postgresql_kit", {"connection": f"file:{reference}", **self.options})
 
     def connect(self, dsn: str, application: str = "test", autocommit: bool = True) -> psycopg.Connection[Any]:
         connection = psycopg.connect(dsn, autocommit=autocommit, application_name=application)
