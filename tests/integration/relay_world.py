@@ -38,12 +38,12 @@ class RelayWorld:
         self.stack = stack
         self.directory = directory
         self._source_dsn = source
-        self._sink_dsn = make_conninfo(sink, user=relay_login, password=relay_login)
+        self.sink_dsn = make_conninfo(sink, user=relay_login, password=relay_login)
         self.source = stack.enter_context(psycopg.connect(source, autocommit=True))
         self.sink = stack.enter_context(psycopg.connect(sink, autocommit=True))
         self.source.execute(OUTBOX_TABLE)
         self.source.execute(CURSOR_TABLE.format(table="relay_cursor"))
-        for name, dsn in (("source", self._source_dsn), ("sink", self._sink_dsn)):
+        for name, dsn in (("source", self._source_dsn), ("sink", self.sink_dsn)):
             (directory / name).write_text(dsn, encoding="utf-8")
         self.settings = RelaySettings(
             name="letters",
@@ -81,7 +81,7 @@ class RelayWorld:
         )
 
     def sink_as_relay(self) -> psycopg.Connection:
-        return psycopg.connect(self._sink_dsn, autocommit=True)
+        return psycopg.connect(self.sink_dsn, autocommit=True)
 
     def cursor(self) -> int:
         return self._one(self.source, "SELECT position FROM relay_cursor WHERE relay = 'letters'")

@@ -17,6 +17,7 @@ from workers.connectors.credentials import credential_resolve
 from workers.demo.business import trade
 from workers.demo.incident import IMPORTED, SLOW_REQUESTS, highest_committed, incident_make
 from workers.demo.oracle import letters_differ, opinion_form
+from workers.demo.recover import Operator
 from workers.demo.world import World, world_build, world_drop
 from workers.wire import wire_drop
 
@@ -30,7 +31,10 @@ def prefix(postgres_admin_dsn: str) -> Iterator[str]:
 
 @pytest.fixture
 def world(postgres_admin_dsn: str, prefix: str, tmp_path: Path) -> World:
-    return world_build(postgres_admin_dsn, tmp_path, prefix)
+    """Built, with the sink kit installed by the command that users have."""
+    world = world_build(postgres_admin_dsn, tmp_path / "credentials", prefix)
+    Operator(world, say=lambda line: None).install()
+    return world
 
 
 def connect(world: World, role: str) -> psycopg.Connection:
@@ -42,7 +46,7 @@ def test_a_second_world_is_a_new_incident_beside_the_first(
 ) -> None:
     trade(world, seed=1, writers=2, transactions=2)
     written = highest_committed(world)
-    second = world_build(postgres_admin_dsn, tmp_path, prefix)
+    second = world_build(postgres_admin_dsn, tmp_path / "credentials", prefix)
     assert (world.incident, second.incident) == (1, 2)
     assert highest_committed(second) == 0
     assert highest_committed(world) == written > 0

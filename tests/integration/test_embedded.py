@@ -269,3 +269,25 @@ def test_calls_that_cannot_be_used_say_so(options: list[str], code: int) -> None
     )
     assert done.returncode == code
     assert done.stderr
+
+
+def test_run_that_follows_an_ending_one_starts_its_own_servers(data: Path) -> None:
+    """A second launcher that finds the first one stopping waits for its end and does not join it."""
+    with launched("--data", str(data), "--only", "redis") as (first, told):
+        ending = json.loads((data / "run.json").read_text()) | {"addresses": {}}
+        (data / "run.json").write_text(json.dumps(ending))
+        second = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "workers.embedded", "--data", str(data), "--only", "redis"),
+                *("--", sys.executable, "-c", TELL),
+            ],
+            cwd=PROJECT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        first.terminate()
+        first.wait(timeout=60)
+        own = json.loads(second.communicate(timeout=120)[0])
+    assert second.returncode == 0
+    assert own["REDIS_URL"] != told["REDIS_URL"]

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -234,3 +235,35 @@ def test_the_relays_login_can_neither_claim_nor_arm_nor_fire_nor_write_the_recor
     ):
         with relay_world.sink_as_relay() as sink, pytest.raises(psycopg.errors.InsufficientPrivilege):
             sink.execute(statement)
+
+
+def test_the_readmes_relay_delivers_starts_from_the_hand_over_and_waits_for_a_claim(relay_world: RelayWorld) -> None:
+    text = (Path(__file__).resolve().parent.parent.parent / "README.md").read_text(encoding="utf-8")
+    code = compile(text.partition("```python\n")[2].partition("```")[0], "README.md", "exec")
+    written: list[int] = []
+
+    def run(*rows: tuple[int, str, str, str, str]) -> list[int]:
+        """What it read above which cursor, once it has ended."""
+        asked: list[int] = []
+
+        def rows_above(cursor: int) -> Iterator[tuple[int, str, str, str, str]]:
+            asked.append(cursor)
+            yield from rows
+
+        names: dict[str, Any] = {"SINK": relay_world.sink_dsn, "rows_above": rows_above}
+        names |= {"cursor_read": lambda: 0, "cursor_write": written.append}
+        try:
+            exec(code, names)
+        finally:
+            names["sink"].close()
+        return asked
+
+    assert run((5, "e5", "insert", "a", '{"n": 1.50}'), (6, "e6", "delete", "a", "null")) == [0]
+    assert (relay_world.accepted(), written) == ([5, 6], [5, 6])
+    relay_world.hand_over(6)
+    assert run() == [6]
+    claim = relay_world.claim()
+    with pytest.raises(SystemExit):
+        run((7, "e7", "insert", "b", "{}"))
+    relay_world.release(claim)
+    assert relay_world.accepted() == [5, 6]

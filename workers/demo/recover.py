@@ -25,6 +25,8 @@ from workers.demo.world import World
 
 ON_CALL, TEAM_LEAD = "on-call", "team-lead"
 STOP_SECONDS = 20
+ADMINISTRATOR = "FENCEPOST_DEMO_ADMINISTRATOR"
+"""The variable that holds the address of whoever installs the kit, for as long as that takes."""
 TESTED = ("--timeout", "300")
 """Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""
 
@@ -50,19 +52,22 @@ class Operator:
         self._say = say
         self._is_progress_shown = is_progress_shown
 
+    def install(self) -> None:
+        """The sink kit into `mail`, and its groups to the relay's and the recoverer's logins."""
+        world = self.world
+        grants = [f"{trade}={world.login(f'mail_{trade}')}" for trade in ("relay", "recoverer")]
+        given = [word for grant in grants for word in ("--grant", grant)]
+        os.environ[ADMINISTRATOR] = world.mail
+        try:
+            self._run("sink_install", "--file", self._file("sink"), "--as", f"env:{ADMINISTRATOR}", *given)
+        finally:
+            del os.environ[ADMINISTRATOR]
+
     def register(self) -> None:
         """Source, sink and pipeline, each tested by the worker before it is registered."""
         world = self.world
-        folder = world.credentials.parent / f"{world.prefix}incident-{world.incident}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for word, name, kind, options in (
-            ("source", "orders", "postgresql_outbox", world.source_options()),
-            ("sink", "mail", "postgresql_kit", world.sink_options()),
-        ):
-            registered = {"name": world.end_name(name), "kind": kind, "options": options}
-            file = folder / f"{word}.json"
-            file.write_text(json.dumps(registered, indent=2) + "\n", encoding="utf-8")
-            self._run(f"{word}s", "add", "--file", str(file), *TESTED, "--actor", ON_CALL)
+        self._run("sources", "add", "--file", self._file("source"), *TESTED, "--actor", ON_CALL)
+        self._run("sinks", "add", "--file", self._file("sink"), *TESTED, "--actor", ON_CALL)
         ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
         self._run("pipelines", "add", world.pipeline, *ends, *TESTED, "--actor", ON_CALL)
 
@@ -83,6 +88,19 @@ class Operator:
         reason = f"the relay died in incident {self.world.incident}"
         words = ("--reason", reason, "--confirm", self.world.pipeline, "--wait", "--actor", ON_CALL)
         return self._run("redrive", planned.body["plan"], *words, codes=(0, 1))
+
+    def _file(self, word: str) -> str:
+        """What is registered, as a file that stays to be looked at."""
+        world = self.world
+        registered = {
+            "source": (world.end_name("orders"), "postgresql_outbox", world.source_options()),
+            "sink": (world.end_name("mail"), "postgresql_kit", world.sink_options()),
+        }[word]
+        file = world.credentials.parent / f"{world.prefix}incident-{world.incident}" / f"{word}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        row = dict(zip(("name", "kind", "options"), registered, strict=True))
+        file.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")
+        return str(file)
 
     def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> Said:
         """`manage.py WORDS --json`. Raises: Refused where it ends with another code than one of `codes`."""

@@ -90,6 +90,7 @@ class Story:
             "letter for each outbox row, through the sink kit: a fence, a generation counter, claims, an acceptance "
             f"record. The relay's role may deliver there; it can neither claim nor fire. Incident {world.incident}."
         )
+        self.operator.install()
         self.operator.register()
 
     def crash(self) -> None:

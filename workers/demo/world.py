@@ -17,9 +17,6 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.kinds import options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
-from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import CURSOR_TABLE
 
 PREFIX = re.compile(r"([a-z][a-z0-9_]{0,19})?")
@@ -102,6 +99,10 @@ class World:
         """What `orders` or `mail` of this incident is registered as."""
         return f"{self.prefix}{end}-{self.incident}".replace("_", "-")
 
+    def login(self, role: str) -> str:
+        """The login of `role` in this world's cluster."""
+        return f"{self.prefix}{role}"
+
     def source_options(self) -> dict[str, Any]:
         """How the product is told to read the outbox."""
         return {
@@ -169,11 +170,6 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
             mail.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(owner)))
         names = {"post": sql.Identifier(world.post_schema), "owner": sql.Identifier(owner)}
         mail.execute(sql.SQL(MAIL_TABLES).format(**names))
-        kit = kit_options(options_parse(KIND, world.sink_options()))
-        groups = kit_install(mail, kit)["roles"]
-        for trade in ("relay", "recoverer"):
-            grant = sql.SQL("GRANT {} TO {}")
-            mail.execute(grant.format(sql.Identifier(groups[trade]), sql.Identifier(roles[f"mail_{trade}"])))
     return world
 
 

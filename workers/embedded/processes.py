@@ -42,6 +42,8 @@ def orphans_adopt() -> None:
 
 def orphans_reap(own: Iterable[subprocess.Popen[bytes]]) -> None:
     """Takes note of adopted orphans that ended; a zombie counts as alive for whoever waits for it."""
+    if _libc is None:
+        return
     for process in own:
         process.poll()
     with contextlib.suppress(ChildProcessError):

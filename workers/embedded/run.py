@@ -1,7 +1,7 @@
 """One run: lock the directory, clean what a killed run left, start what is missing, run CMD, stop everything.
 
 The lock is held by the launcher alone and goes with it. A directory whose lock is held by a living run is shared: CMD
-gets that run's addresses and stops nothing.
+gets that run's addresses, stops nothing, and loses its servers when that run ends.
 """
 
 from __future__ import annotations
@@ -78,12 +78,21 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
     with _place_open(directory) as place:
         run = Run(place, is_verbose)
         with _signals_heard(run):
-            if not wanted:
-                return _command_wait(run, command, {})
-            with _lock_taken(place) as is_ours:
-                if not is_ours:
-                    return _command_wait(run, command, _addresses_shared(run, wanted))
+            try:
+                return _run(run, wanted, command)
+            except Stopped as stopped:
+                return 128 + int(stopped.args[0])
+
+
+def _run(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
+    if not wanted:
+        return _command_wait(run, command, {})
+    while True:
+        with _lock_taken(run.place) as is_ours:
+            if is_ours:
                 return _run_own(run, wanted, command)
+            if addresses := _addresses_shared(run, wanted):
+                return _command_wait(run, command, addresses)
 
 
 def _run_own(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
@@ -96,9 +105,8 @@ def _run_own(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
         addresses = _services_start(run, services)
         _record_write(run, addresses)
         return _command_wait(run, command, addresses)
-    except Stopped as stopped:
-        return 128 + int(stopped.args[0])
     finally:
+        _record_write(run, {})  # nobody joins a run that ends
         _services_stop(run)
         (run.place.directory / "run.json").unlink(missing_ok=True)
         if run.place.is_temporary:
@@ -260,7 +268,7 @@ def _lock_try(file: Any) -> bool:
 
 
 def _addresses_shared(run: Run, wanted: Sequence[str]) -> dict[str, str]:
-    """What the living run of this directory has started, as soon as all of it answers."""
+    """What the living run of this directory has started, as soon as all of it answers. Empty: it has ended meanwhile."""
     record = run.place.directory / "run.json"
 
     def addresses() -> dict[str, str]:
@@ -268,10 +276,15 @@ def _addresses_shared(run: Run, wanted: Sequence[str]) -> dict[str, str]:
             return dict(json.loads(record.read_text())["addresses"])
         return {}
 
-    if not wait_until(lambda: bool(run.told or addresses()), timeout_seconds=150):
+    def is_over() -> bool:
+        with (run.place.directory / "lock").open("a") as file:
+            return _lock_try(file)
+
+    if not wait_until(lambda: bool(run.told or addresses() or is_over()), timeout_seconds=400):
         raise StartFailed(f"Another run holds {run.place.directory} and does not get ready: end it, or use --data.")
     _stop_when_told(run)
-    found = addresses()
+    if not (found := addresses()):
+        return {}
     if missing := [name for name in wanted if SERVICES[name].variable not in found]:
         raise StartFailed(
             f"The run that holds {run.place.directory} was started without {', '.join(missing)}: end it, or use --data."

@@ -33,6 +33,7 @@ from workers.connectors.base import (
 )
 from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
 from workers.connectors.sinks.kit import inspection, record, staging
+from workers.faults import Point, crash_point
 
 CLAIM_FIELDS = ClaimReading.__dataclass_fields__
 
@@ -188,7 +189,12 @@ class PostgresqlKit:
         return staging.unrepresentable(batch, needs_key=self.kit.effect.kind == "target")
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
-        return self._step("fire(%s, %s, %s)", generation, arm, Jsonb(start) if start is not None else None)
+        with connection_open(self.address) as connection, connection.transaction():
+            query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
+            row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
+            crash_point(Point.DURING_FIRE)
+        assert row is not None
+        return self._answer(*row)
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
         wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
@@ -213,7 +219,9 @@ class PostgresqlKit:
         return total
 
     def _step(self, call: str, *arguments: Any) -> Answer:
-        word, detail = self._row("SELECT answer, detail FROM {schema}." + call, *arguments)
+        return self._answer(*self._row("SELECT answer, detail FROM {schema}." + call, *arguments))
+
+    def _answer(self, word: str, detail: Any) -> Answer:
         if word == "busy":
             raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
         return Answer(word, detail or {})

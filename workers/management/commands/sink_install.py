@@ -1,4 +1,4 @@
-"""`manage.py sink_install`: puts the sink kit into a sink's database, or shows what it would run."""
+"""`manage.py sink_install`: the sink kit into the sink's own database, once, whole or not at all; or its SQL, shown."""
 
 from __future__ import annotations
 
@@ -6,21 +6,31 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from django.core.management.base import CommandParser
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
 from recovery_api.management.base import FencepostCommand, Shown
-from recovery_api.management.config import options_from_flags
+from recovery_api.management.config import config_read, options_from_flags
+from workers.connectors.credentials import credential_resolve
+from workers.connectors.postgresql.connection import Address, connection_open
+from workers.connectors.sinks.kit import kit_sql
+from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
+from workers.connectors.sinks.kit.install import kit_install
 
+TRADES = ("relay", "recoverer", "auditor")
 UNNAMED_DATABASE = "DATABASE"
 
 
 class Command(FencepostCommand):
     help = (
-        "Install the sink kit (fence, generations, claims, acceptance record) in a schema of a PostgreSQL sink. A kit that "
-        "is there already is left as it is; one of another version is named and not touched. --print changes nothing."
+        "Install the sink kit (fence, generations, claims, acceptance record, staging) in a schema of its own. Takes a "
+        "registered sink, or the options that `sinks add` takes. A kit that is there already is left as it is; one of "
+        "another version is named and not touched."
     )
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
@@ -28,67 +38,105 @@ class Command(FencepostCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("name", nargs="?", help="a registered sink of kind postgresql_kit")
-        parser.add_argument("--connection", "--dsn", metavar="REF", help="env:NAME or file:/path, of who may install")
-        parser.add_argument("--schema", help="the kit's schema (fencepost)")
+        parser.add_argument("--file", help="a .json or .toml file with name, kind and options, as for `sinks add`")
         parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind")
-        parser.add_argument("--print", action="store_true", dest="is_print", help="show the SQL and change nothing")
+        parser.add_argument("--schema", help="the kit's schema (fencepost)")
+        parser.add_argument(
+            "--as",
+            "--connection",
+            dest="installer",
+            metavar="REFERENCE",
+            help="connect as this instead: env:NAME or file:/path, of who may install",
+        )
+        parser.add_argument(
+            "--grant",
+            action="append",
+            default=[],
+            metavar="TRADE=LOGIN",
+            help=f"make a login one of the kit's groups: {', '.join(TRADES)}",
+        )
+        parser.add_argument("--print", action="store_true", help="show the SQL, connect to nothing, change nothing")
         parser.add_argument(
             "--database", help="with --print and no connection: the database's name, which the roles' names begin with"
         )
 
     def answer(self, now: datetime, **options: Any) -> Shown:
-        given = self._given(options)
-        has_connection = "connection" in given
-        if not has_connection and not options["is_print"]:
+        given = _given(options)
+        if "connection" not in given and not options["print"]:
             raise BadInput("--connection", "is missing", "Name a registered sink, or give env:NAME or file:/path.")
         parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
-        if options["is_print"]:
-            return self._printed(parsed, has_connection, options["database"])
-        return _installed(parsed)
-
-    def _given(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The registered sink's options, with the flags before them."""
-        given: dict[str, Any] = {}
-        if options["name"]:
-            from recovery_api.selectors.ends import sink_get
-
-            sink = sink_get(options["name"])
-            if kind_get(sink.kind) is not KIND:
-                raise BadInput(
-                    "name", f"sink {sink.name!r} is of kind {sink.kind}", "Only a postgresql_kit is installed."
-                )
-            given |= sink.options
-        given |= options_from_flags(options["option"])
-        flags = {"connection": options["connection"], "schema": options["schema"]}
-        return given | {name: value for name, value in flags.items() if value is not None}
-
-    def _printed(self, parsed: Mapping[str, Any], has_connection: bool, database: str | None) -> Shown:
-        from workers.connectors.postgresql.connection import Address, connection_open
-        from workers.connectors.sinks.kit import kit_sql
-
-        if database is None and has_connection:
-            with connection_open(Address.of(parsed)) as connection:
-                database = connection.info.dbname
-        script = f"BEGIN;\n{kit_sql(kit_options(parsed), database or UNNAMED_DATABASE)}\nCOMMIT;"
-        return Shown({"sql": script}, [script])
+        grants = [_grant(pair) for pair in options["grant"]]
+        if options["print"]:
+            database = options["database"] or _database_of(given.get("connection"))
+            script = f"BEGIN;\n{kit_sql(kit_options(parsed), database)}\nCOMMIT;"
+            return Shown({"sql": script}, [script])
+        return _installed(parsed, grants)
 
 
-def _installed(parsed: Mapping[str, Any]) -> Shown:
-    from workers.connectors.postgresql.connection import Address, connection_open
-    from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
-    from workers.connectors.sinks.kit.install import kit_install
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The kind's options: of the registered sink or the file, with the flags before them."""
+    if options["name"] and options["file"]:
+        raise BadInput("--file", "stands beside a registered sink's name", "Give one or the other.")
+    given: dict[str, Any] = {}
+    if options["name"]:
+        from recovery_api.selectors.ends import sink_get
 
+        sink = sink_get(options["name"])
+        if kind_get(sink.kind) is not KIND:
+            raise BadInput("name", f"sink {sink.name!r} is of kind {sink.kind}", "Only a postgresql_kit is installed.")
+        given |= sink.options
+    elif options["file"]:
+        given |= _options_of_file(options["file"])
+    given |= options_from_flags(options["option"])
+    flags = {"connection": options["installer"], "schema": options["schema"]}
+    return given | {name: value for name, value in flags.items() if value is not None}
+
+
+def _options_of_file(path: str) -> dict[str, Any]:
+    found = config_read(path, ("name", "kind", "options"))
+    if found.get("kind", KIND.name) != KIND.name:
+        raise BadInput("kind", f"{found['kind']!r} needs no kit", f"Only {KIND.name} is installed.")
+    given = found.get("options")
+    if not isinstance(given, dict):
+        raise BadInput("options", "is not an object", "Write the options as members of one object.")
+    return given
+
+
+def _grant(pair: str) -> tuple[str, str]:
+    trade, _, login = pair.partition("=")
+    if trade not in TRADES or not login:
+        raise BadInput("--grant", f"{pair!r} is not TRADE=LOGIN", f"Trades: {', '.join(TRADES)}.")
+    return trade, login
+
+
+def _installed(parsed: Mapping[str, Any], grants: list[tuple[str, str]]) -> Shown:
     with connection_open(Address.of(parsed), "fencepost sink_install") as connection:
-        report = kit_install(connection, kit_options(parsed))
+        with connection.transaction():
+            report = kit_install(connection, kit_options(parsed))
+            for trade, login in grants:
+                group = sql.Identifier(report["roles"][trade])
+                connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
         paths = paths_read(connection, report["schema"]) if kit_may_read(connection, report["schema"]) else []
-    roles = report["roles"]
-    what = f"the kit of version {report['kit_version']} in schema {report['schema']!r}"
-    lines = [f"Installed {what}." if report["installed"] else f"Nothing changed: there is {what} already."]
-    lines += [f"  GRANT {role} TO <login>;  -- {trade}" for trade, role in roles.items()]
+    what = f"sink kit {report['kit_version']} in schema {report['schema']!r}"
+    lines = [f"Installed {what}." if report["installed"] else f"Nothing changed: there is {what} already, the same."]
+    lines += [f"  {trade}s: grant {report['roles'][trade]} to their login" for trade in TRADES]
+    lines += [f"  granted: {login} is a {trade}" for trade, login in grants]
     if paths:
-        lines += [
-            "Paths into the record that stay open, and that no fence checks:",
-            *(f"  {says}" for _, _, says in paths),
-        ]
+        lines += ["Paths into the record that stay open, and that no fence checks:"]
+        lines += [f"  {says}" for _, _, says in paths]
     rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
-    return Shown({**report, "undisciplined_paths": rows}, lines)
+    granted = {login: trade for trade, login in grants}
+    return Shown({**report, "granted": granted, "undisciplined_paths": rows}, lines)
+
+
+def _database_of(reference: str | None) -> str:
+    """The database that a connection string names: the kit's roles are named after it."""
+    if reference is None:
+        return UNNAMED_DATABASE
+    try:
+        database = conninfo_to_dict(credential_resolve(reference)).get("dbname")
+    except psycopg.ProgrammingError as error:
+        raise BadInput(reference, "does not hold a connection string", "Write a libpq URL or key=value.") from error
+    if not database:
+        raise BadInput(reference, "names no database", "Name it in the connection string.")
+    return str(database)
