@@ -47,16 +47,20 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
     """
     with connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(
-            "SELECT to_regclass(%s) IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE') AS may_look"
-            " FROM pg_namespace n WHERE n.nspname = %s",
-            (f"{quoted(schema)}.protocol", schema),
+            "SELECT p.oid IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE')"
+            " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
+            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = 'protocol'"
+            " WHERE n.nspname = %s",
+            (schema,),
         ).fetchone()
         if found is None:
             return None
-        if not found["may_look"]:
-            raise AccessDenied(f"schema {schema!r}", "this login may not use it", "Grant it one of the kit's groups.")
         if not found["is_kit"]:
             raise Unsuitable(f"schema {schema!r}", "it exists and is no sink kit", "Choose another schema.")
+        if not found["may_look"]:
+            raise AccessDenied(
+                f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
+            )
         return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
 
 

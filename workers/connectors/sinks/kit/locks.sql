@@ -11,7 +11,9 @@ CREATE FUNCTION {schema}.lock_holders() RETURNS jsonb LANGUAGE sql STABLE AS $$
         'is_waiting', NOT l.granted)) ORDER BY l.granted DESC, coalesce(a.xact_start, p.prepared)), '[]'::jsonb)
     FROM pg_locks l
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-    LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction
+    LEFT JOIN pg_locks x ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid' AND x.granted
+        AND x.mode = 'ExclusiveLock' AND x.virtualtransaction = l.virtualtransaction
+    LEFT JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
     WHERE l.locktype = 'advisory' AND l.objsubid = 1
         AND (l.classid::bigint << 32 | l.objid::bigint) = {lock_key}
         AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
