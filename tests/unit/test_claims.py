@@ -66,9 +66,7 @@ def test_relays_generation_is_not_claimed() -> None:
     assert claims.claim_answer(2, False, Standing(fence=1, is_allocated=True)) is Word.REFUSED
 
 
-@pytest.mark.parametrize(
-    ("held", "word"), [(None, Word.ACCEPTED), (b"same", Word.ABSORBED), (b"other", Word.ALTERED)]
-)
+@pytest.mark.parametrize(("held", "word"), [(None, Word.ACCEPTED), (b"same", Word.ABSORBED), (b"other", Word.ALTERED)])
 def test_identity_is_accepted_once(held: bytes | None, word: Word) -> None:
     assert claims.identity_answer(held, b"same") is word
 

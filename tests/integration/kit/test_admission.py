@@ -148,4 +148,3 @@ def test_position_of_an_unsigned_source_is_held_in_order(world: KitWorld) -> Non
     relay = world.connect(world.relay)
     query = "SELECT {schema}.held('0/0'::pg_lsn), {schema}.held('FFFFFFFF/FFFFFFFF'::pg_lsn), {schema}.held('7'::xid8)"
     assert world.one(relay, query) == (-(2**63), HIGHEST, 7 - 2**63)
-

@@ -83,9 +83,7 @@ def test_claim_gives_up_its_place_when_its_time_is_over(world: KitWorld) -> None
     world.deliver(idle, generation, 1)
     recoverer = world.sink.generation_allocate("recoverer", "test").data["generation"]
     claiming = world.connect(world.recoverer)
-    claim = world.later(
-        lambda: world.one(claiming, "SELECT answer FROM {schema}.claim(%s, NULL, 0.5)", recoverer)
-    )
+    claim = world.later(lambda: world.one(claiming, "SELECT answer FROM {schema}.claim(%s, NULL, 0.5)", recoverer))
     world.until_waiting(claiming.info.backend_pid)
     delivery = world.later(lambda: world.deliver(relay, generation, 2))
     assert claim.result() == "busy"

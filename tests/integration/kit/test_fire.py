@@ -155,9 +155,7 @@ def test_attempts_of_one_staging_task_at_the_same_time_leave_one_batch(world: Ki
     slow.execute("SELECT 1")  # begins a transaction that stays open
     staging.batch_stage(slow, world.schema, generation, arm, batch_make(*range(21, 27)))
     fast = world.connect(world.recoverer)
-    attempt = world.later(
-        lambda: staging.batch_stage(fast, world.schema, generation, arm, batch_make(*range(21, 31)))
-    )
+    attempt = world.later(lambda: staging.batch_stage(fast, world.schema, generation, arm, batch_make(*range(21, 31))))
     world.until_waiting(fast.info.backend_pid)
     slow.commit()
     attempt.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -75,12 +74,12 @@ def test_login_that_may_not_install_is_told_what_to_do(kit_dsn: str, admin: psyc
         kit_install(connection, kit_make(schema="denied", prefix=f"{admin.info.dbname}_denied"))
 
 
-def test_login_without_superuser_installs_and_does_not_stay_owner(
-    kit_dsn: str, admin: psycopg.Connection[Any]
-) -> None:
+def test_login_without_superuser_installs_and_does_not_stay_owner(kit_dsn: str, admin: psycopg.Connection[Any]) -> None:
     database = admin.info.dbname
     login = _login(kit_dsn, admin, "installer", "CREATEROLE")
-    admin.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(*map(sql.Identifier, (database, f"{database}_installer"))))
+    admin.execute(
+        sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(*map(sql.Identifier, (database, f"{database}_installer")))
+    )
     with psycopg.connect(login, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA mine CREATE TABLE doc (k text PRIMARY KEY, body jsonb)")
         kit = kit_make(
@@ -94,7 +93,7 @@ def test_login_without_superuser_installs_and_does_not_stay_owner(
         assert kit_install(connection, kit)["installed"] is True
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute('UPDATE "by installer".protocol SET fence = 5')
-    admin.execute('SELECT "by installer".deliver(0, \'0\', 1, 0, NULL, \'insert\', \'x\', \'1\')')
+    admin.execute("SELECT \"by installer\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')")
     assert admin.execute("SELECT k FROM mine.doc").fetchall() == [("x",)]
 
 
