@@ -34,41 +34,48 @@ BEGIN
         answer := 'not armed';
         RETURN;
     END IF;
-    WITH batch AS MATERIALIZED (
-        SELECT s.lane, s.position, s.ordinal, s.event_id, s.op, s.key, s.digest, a.payload_digest AS accepted_digest
-        FROM {schema}.staged s
-        LEFT JOIN LATERAL (  -- one look by key for each: grows with the batch, whatever the record holds
-            SELECT x.payload_digest FROM {schema}.accepted x
-            WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal LIMIT 1) a ON true
-        WHERE s.generation = fire.generation AND s.arm = fire.arm
-    ), figures AS MATERIALIZED (
+    -- `accepted` is looked at once by key for each entry: the cost grows with the batch, whatever the record holds.
+    WITH figures AS MATERIALIZED (
         SELECT count(*) AS entries, concat_ws(':',
-            coalesce(sum((b.digest).limb0), 0), coalesce(sum((b.digest).limb1), 0),
-            coalesce(sum((b.digest).limb2), 0), coalesce(sum((b.digest).limb3), 0)) AS digest
-        FROM batch b
+            coalesce(sum((s.digest).limb0), 0), coalesce(sum((s.digest).limb1), 0),
+            coalesce(sum((s.digest).limb2), 0), coalesce(sum((s.digest).limb3), 0)) AS digest
+        FROM {schema}.staged s
+        WHERE s.generation = fire.generation AND s.arm = fire.arm
     ), landed AS (
         INSERT INTO {schema}.accepted (lane, position, ordinal, generation, accepted_at, admitted_in, payload_digest,
                                        op, event_id, key)
-        SELECT b.lane, b.position, b.ordinal, fire.generation, clock_timestamp(), pg_current_xact_id(),
-               (b.digest).payload_digest, b.op, b.event_id, b.key
-        FROM batch b
-        WHERE b.accepted_digest IS NULL
+        SELECT s.lane, s.position, s.ordinal, fire.generation, clock_timestamp(), pg_current_xact_id(),
+               (s.digest).payload_digest, s.op, s.event_id, s.key
+        FROM {schema}.staged s
+        LEFT JOIN LATERAL (
+            SELECT true AS is_accepted FROM {schema}.accepted x
+            WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal LIMIT 1) a ON true
+        WHERE s.generation = fire.generation AND s.arm = fire.arm AND a.is_accepted IS NULL
             AND (SELECT f.entries = held.armed_count AND f.digest = held.armed_digest FROM figures f)
-        ORDER BY b.lane, b.position, b.ordinal
+        ORDER BY s.lane, s.position, s.ordinal
         RETURNING 1
-    ), differing AS (
+    ), counted AS MATERIALIZED (
+        SELECT count(*) AS landed FROM landed
+    ), differing AS MATERIALIZED (
+        SELECT s.lane, s.position, s.ordinal, s.event_id, s.op, s.key, (s.digest).payload_digest AS offered_digest,
+               a.payload_digest AS accepted_digest
+        FROM {schema}.staged s
+        CROSS JOIN LATERAL (
+            SELECT x.payload_digest FROM {schema}.accepted x
+            WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal LIMIT 1) a
+        WHERE s.generation = fire.generation AND s.arm = fire.arm AND a.payload_digest <> (s.digest).payload_digest
+            AND (SELECT f.entries = held.armed_count AND f.digest = held.armed_digest AND f.entries > c.landed
+                 FROM figures f, counted c)
+    ), told AS (
         INSERT INTO {schema}.altered (lane, position, ordinal, offered_digest, accepted_digest, generation, op,
                                       event_id, key)
-        SELECT b.lane, b.position, b.ordinal, (b.digest).payload_digest, b.accepted_digest, fire.generation, b.op,
-               b.event_id, b.key
-        FROM batch b
-        WHERE b.accepted_digest <> (b.digest).payload_digest
-            AND (SELECT f.entries = held.armed_count AND f.digest = held.armed_digest FROM figures f)
+        SELECT d.lane, d.position, d.ordinal, d.offered_digest, d.accepted_digest, fire.generation, d.op, d.event_id,
+               d.key
+        FROM differing d
         ON CONFLICT DO NOTHING
     )
-    SELECT f.entries, f.digest, (SELECT count(*) FROM landed),
-           (SELECT count(*) FROM batch b WHERE b.accepted_digest <> (b.digest).payload_digest)
-        INTO STRICT staged_count, staged_digest, landed_count, altered_count FROM figures f;
+    SELECT f.entries, f.digest, c.landed, (SELECT count(*) FROM differing)
+        INTO STRICT staged_count, staged_digest, landed_count, altered_count FROM figures f, counted c;
     IF staged_count <> held.armed_count OR staged_digest <> held.armed_digest THEN
         answer := 'mismatch';
         detail := jsonb_build_object('armed_count', held.armed_count, 'armed_digest', held.armed_digest,
