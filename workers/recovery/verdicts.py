@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
@@ -80,6 +81,7 @@ def audit_write(
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
+        verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
     )
 
 
@@ -187,9 +189,11 @@ def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
     return tuple(unread)
 
 
-def _finding_row(found: Evidence, row: dict[str, Any]) -> dict[str, Any]:
-    from recovery_api.domain.coordinates import Coordinate
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
+
+def _finding_row(found: Evidence, row: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()},
         "position": str(row["position"]),

@@ -127,7 +127,12 @@ class PostgresqlKit:
             )
         return Reading(
             identity=f"{identity} entry {last_entry or 0} snapshot {snapshot}",
-            handle={"snapshot": snapshot, "generation": generation, "oldest_open": oldest_open},
+            handle={
+                "snapshot": snapshot,
+                "generation": generation,
+                "oldest_open": oldest_open,
+                "last_entry": last_entry,
+            },
             lanes=record.lanes_read(connection, self.kit.schema),
             is_complete=not is_replica,
             fence=fence,
