@@ -150,9 +150,9 @@ class World:
         """Wait until no transaction of the cluster (another test's, a vacuum's) holds the safe frontier below the head."""
         waiting = threading.Event()
         with psycopg.connect(self.source_dsn, autocommit=True) as connection:
-            while not connection.execute(
+            while connection.execute(
                 "SELECT coalesce(max(tx), '0'::xid8) < pg_snapshot_xmin(pg_current_snapshot()) FROM outbox"
-            ).fetchone() == (True,):
+            ).fetchone() != (True,):
                 waiting.wait(0.05)
 
     def audit(self, frontier: str | None = None, *, is_safe: bool = True) -> Any:
