@@ -66,7 +66,7 @@ def database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str], str]]:
         return make_conninfo(postgres_admin_dsn, dbname=name)
 
     yield make
-    for name in names:
+    for name in reversed(names):  # a copy may hold what belongs to an earlier one's roles
         _database_drop(postgres_admin_dsn, name)
 
 

@@ -14,14 +14,14 @@ from typing import Any
 import duckdb
 import psycopg
 
-from tests.benchmarks.measure import Peak, copy_away, databases, in_parallel, rounds, say
+from tests.benchmarks.measure import Peak, copy_across, copy_away, databases, in_parallel, rounds, say
 from workers.connectors.base import Width
 from workers.connectors.postgresql import canonical_sql
 from workers.spark.jobs.audit import AuditRequest, evidence_read
 from workers.spark.ranges import EndSpec
 from workers.spark.session import session_get
 
-CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i * 7919 % 100000), 'amount', (i % 997) + 0.25,
+CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919 % 100000), 'amount', (i % 997) + 0.25,
     'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
 
 
@@ -134,25 +134,15 @@ class _Ways:
     def anti_join(self, width: Width) -> tuple[int, int, int]:
         """What a careful operator does with psql: bring one side over, compare in SQL."""
         by_digest = width is not Width.COORDINATE
-        columns, digest, match = (
-            ("id, d", f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d")
-            if by_digest
-            else (
-                "id",
-                "id",
-                "a.seq = o.id",
-            )
+        digest, match = (
+            (f"id, {self.digest}", "a.seq = o.id AND a.digest = o.d") if by_digest else ("id", "a.seq = o.id")
         )
-        with psycopg.connect(self.orders) as source, psycopg.connect(self.mail) as sink:
-            sink.execute(f"CREATE TEMPORARY TABLE o (id bigint{', d bytea' if by_digest else ''}) ON COMMIT DROP")
-            with (
-                source.cursor().copy(f"COPY (SELECT {digest} FROM outbox) TO STDOUT (FORMAT binary)") as out,
-                sink.cursor().copy(f"COPY o ({columns}) FROM STDIN (FORMAT binary)") as into,
-            ):
-                for data in out:
-                    into.write(data)
+        with psycopg.connect(self.mail) as sink:
+            sink.execute(f"CREATE UNLOGGED TABLE o (id bigint{', d bytea' if by_digest else ''})")
+            sink.commit()
+            copy_across(self.orders, f"SELECT {digest} FROM outbox", self.mail, "o")
             sink.execute("ANALYZE o")
-            return (
+            answer = (
                 _one(sink, f"SELECT count(*) FROM o WHERE NOT EXISTS (SELECT FROM accepted a WHERE {match})"),
                 _one(
                     sink,
@@ -161,6 +151,8 @@ class _Ways:
                 ),
                 _one(sink, f"SELECT count(*) FROM accepted a WHERE NOT EXISTS (SELECT FROM o WHERE {match})"),
             )
+            sink.execute("DROP TABLE o")
+            return answer
 
     def duck(self, width: Width) -> tuple[int, int, int]:
         from duckdb_extensions import import_extension

@@ -78,7 +78,7 @@ def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable
         "content": "value",
     }
     source = EndSpec("postgresql_outbox", {**options, "table": "history_0"})
-    sink = EndSpec("postgresql_table", {**options, "table": "accepted_0", "head": ["head"]})
+    sink = EndSpec("postgresql_table", {**options, "table": "accepted_0", "head": ["head"], "entry": "entry"})
     with source.connector().hold_snapshot() as source_reading, sink.connector().hold_snapshot() as sink_reading:
         lane = next(iter(source_reading.lanes))
         spec = MeetSpec(

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import SinkRestored
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline
 from recovery_api.selectors.audits import certified_by_lane
@@ -87,7 +87,7 @@ def session_open(intent: Intent) -> Iterator[Any]:
 def sink_remember(pipeline: Pipeline, sink: FencedSink) -> None:
     """Compare what the sink says now with what it said before, and remember the greater.
 
-    Raises: Refused where the sink lies behind that memory: it was restored, and nothing fires (THEORY 4, step 9).
+    Raises: SinkRestored where it lies behind that memory: nothing fires (THEORY 4, step 9).
     """
     state = sink.state()
     finding = remember(
@@ -97,4 +97,4 @@ def sink_remember(pipeline: Pipeline, sink: FencedSink) -> None:
         now=timezone.now(),
     )
     if finding.is_restored:
-        raise Refused(f"Firing at {pipeline.sink.name}", finding.says, f"manage.py sinks settle {pipeline.sink.name}")
+        raise SinkRestored(pipeline.sink.name, finding.says)

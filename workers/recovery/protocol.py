@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import Refused, SinkRestored
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
@@ -42,7 +42,10 @@ def recovery_run(intent: Intent, report: Any) -> None:
     with session_open(intent) as session:
         run = _Run(intent, report, recovery_get(intent.recovery_id), session)
         while run.recovery.state != RecoveryState.FINISHED:
-            run.step()
+            try:
+                run.step()
+            except SinkRestored as restored:
+                run.finish_restored(restored)
 
 
 class _Run:
@@ -242,6 +245,11 @@ class _Run:
         stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
+
+    def finish_restored(self, restored: SinkRestored) -> None:
+        """The sink is not the one this recovery began with: what landed there is gone or not, and only an audit tells."""
+        has_fired = self.recovery.batch_index > 0
+        self._finish(RecoveryOutcome.UNKNOWN if has_fired else RecoveryOutcome.REFUSED, str(restored))
 
     # -- small steps ------------------------------------------------------------------------------------------------
 

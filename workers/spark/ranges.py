@@ -163,9 +163,10 @@ def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table
 
 
 def rows_digest(batch: pa.Table) -> str:
-    """The batch digest of rows of lane, position, ordinal, payload_digest."""
-    columns = [batch[name].to_pylist() for name in ("lane", "position", "ordinal", "payload_digest")]
-    return batch_digest(entry_digests(*columns))
+    """The batch digest of rows of lane, position, ordinal, payload_digest; of coordinates alone where no content was read."""
+    lanes, positions, ordinals = (batch[name].to_pylist() for name in ("lane", "position", "ordinal"))
+    payloads = batch["payload_digest"].cast(pa.binary()).fill_null(b"").to_pylist()
+    return batch_digest(entry_digests(lanes, positions, ordinals, payloads))
 
 
 def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:

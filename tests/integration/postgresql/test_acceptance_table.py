@@ -139,7 +139,7 @@ def test_a_killed_reader_is_a_transient_error(bench: Bench) -> None:
     source = bench.source()
     with pytest.raises(Unreachable) as raised, source.hold_snapshot() as reading:
         bench.run.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'fencepost'"
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'fencepost reader'"
             " AND datname = current_database()"
         )
         list(source.split(reading, "0", 2))

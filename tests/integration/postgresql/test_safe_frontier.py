@@ -290,3 +290,15 @@ def test_the_extremes_of_64_bits_are_coordinates(bench: Bench) -> None:
     pinned = lane(source.pin())
     assert pinned.lowest == coordinate_parse("-9223372036854775808", source.spelling)
     assert pinned.safe.coordinate == coordinate_parse("9223372036854775807", source.spelling)
+
+
+def test_a_reader_that_is_held_open_holds_back_nothing_and_a_writer_by_its_name_does(bench: Bench) -> None:
+    bench.run.execute(IDENTITY)
+    bench.run.execute(INSERT)
+    source = bench.source()
+    with source.hold_snapshot():
+        safe = lane(source.pin()).safe
+        assert (safe.coordinate, safe.waits_for) == (Coordinate(1), ())
+        impostor = bench.session(application_name="fencepost reader")
+        impostor.execute(INSERT)
+        assert lane(source.pin()).safe.coordinate is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 from django.utils import timezone
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import kit_options
@@ -82,6 +84,42 @@ class World:
             schema=schemas.BATCH,
         )
 
+    def commit_text(self, key: str, content: str) -> None:
+        """One event whose content is this JSON text, as it stands."""
+        with psycopg.connect(self.source_dsn) as connection:
+            connection.execute('INSERT INTO outbox ("key", content) VALUES (%s, %s)', [key, content])
+
+    def coordinate(self, key: str) -> str:
+        """The coordinate of the key's event, in the source's spelling."""
+        row = self.batch([key]).to_pylist()[0]
+        return f"{row['position'] + 2**63}:{row['ordinal']}"
+
+    def use_json_column(self) -> None:
+        """`json` keeps what `jsonb` refuses: NUL and half surrogate pairs."""
+        with psycopg.connect(self.source_dsn) as connection:
+            connection.execute("ALTER TABLE outbox ALTER content TYPE json")
+
+    def source_retention(self, retention: str) -> None:
+        source = self.pipeline.source
+        source.options = {**source.options, "retention": retention}
+        source.save()
+
+    def sink_backup(self, database_factory: Callable[[str], str]) -> str:
+        """A copy of the sink's database as it is now. Returns its dsn."""
+        copy = database_factory("backup")
+        old, new = conninfo_to_dict(self.sink_dsn)["dbname"], conninfo_to_dict(copy)["dbname"]
+        with psycopg.connect(self.source_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(str(new))))
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(str(new)), sql.Identifier(str(old)))
+            )
+        return copy
+
+    def sink_restore(self, backup: str) -> None:
+        """The sink is from now on what it was at the backup."""
+        Path(self.sink_options["connection"].removeprefix("file:")).write_text(backup)
+        self.sink_dsn = backup
+
     def sink(self) -> Any:
         return connector_make("postgresql_kit", self.sink_options)
 
@@ -141,7 +179,12 @@ def run(intent: Intent, taken_by: str = "test") -> Intent:
 
 
 def world_make(
-    database_factory: Callable[[str], str], directory: Path, *, target: bool = False, **pipeline_options: Any
+    database_factory: Callable[[str], str],
+    directory: Path,
+    *,
+    target: bool = False,
+    source_more: Mapping[str, Any] | None = None,
+    **pipeline_options: Any,
 ) -> World:
     source_dsn, sink_dsn = database_factory("orders"), database_factory("mail")
     (directory / "source.dsn").write_text(source_dsn)
@@ -156,6 +199,7 @@ def world_make(
         "op": "op",
         "content": "content",
         "committed_at": "created_at",
+        **(source_more or {}),
     }
     sink_options: dict[str, Any] = {"connection": f"file:{directory / 'sink.dsn'}"}
     with psycopg.connect(source_dsn) as connection:

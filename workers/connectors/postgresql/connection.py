@@ -20,6 +20,10 @@ from workers.connectors.credentials import credential_resolve
 from workers.connectors.postgresql.driver_errors import connecting_errors, driver_errors, error_from_driver
 
 APPLICATION_NAME = "fencepost"
+READER_NAME = "fencepost reader"
+"""What a reader's session is called: it draws no number and never commits a row."""
+
+BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
 
 READER_SETTINGS: LiteralString = """
 SET LOCAL search_path = pg_catalog;
@@ -93,7 +97,7 @@ def connection_open(address: Address, application_name: str = APPLICATION_NAME) 
 
 @contextmanager
 def snapshot_open(
-    address: Address, snapshot: str | None = None, application_name: str = APPLICATION_NAME
+    address: Address, snapshot: str | None = None, application_name: str = READER_NAME
 ) -> Iterator[psycopg.Connection[Any]]:
     """A connection inside a read-only transaction with one snapshot; `snapshot` joins an exported one.
 
@@ -107,15 +111,18 @@ def snapshot_open(
 
 
 def transaction_begin(connection: psycopg.Connection[Any], address: Address, snapshot: str | None = None) -> None:
-    """Begins the reader's transaction. Raises: SnapshotLost."""
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    """Begins the reader's transaction, in one message. Raises: SnapshotLost."""
+    joined: sql.Composable = sql.SQL("")
     if snapshot is not None:
-        try:
-            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-        except psycopg.Error as error:
-            if error.sqlstate in LOST_AT_IMPORT:
-                endpoint = endpoint_describe(connection.info.dsn, address.reference)
-                raise SnapshotLost(endpoint, "its holder has ended") from error_from_driver(error, endpoint)
-            raise
+        joined = sql.SQL("SET TRANSACTION SNAPSHOT {};").format(sql.Literal(snapshot))
     timeout = sql.Literal(address.statement_timeout_seconds * 1000)
-    connection.execute(sql.SQL(READER_SETTINGS) + sql.SQL("SET LOCAL statement_timeout = {}").format(timeout))
+    statement = (
+        sql.SQL(BEGIN) + joined + sql.SQL(READER_SETTINGS) + sql.SQL("SET LOCAL statement_timeout = {}").format(timeout)
+    )
+    try:
+        connection.execute(statement)
+    except psycopg.Error as error:
+        if snapshot is None or error.sqlstate not in LOST_AT_IMPORT:
+            raise
+        endpoint = endpoint_describe(connection.info.dsn, address.reference)
+        raise SnapshotLost(endpoint, "its holder has ended") from error_from_driver(error, endpoint)

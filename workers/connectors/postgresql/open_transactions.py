@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from workers.connectors.postgresql.connection import APPLICATION_NAME
+from workers.connectors.postgresql.connection import READER_NAME
 
 OPEN = """
 SELECT l.virtualtransaction::text, l.transactionid::text, p.gid::text, a.pid, a.usename::text, a.application_name,
@@ -27,7 +27,8 @@ FROM (
 ) l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND p.transaction::text = l.transactionid
-WHERE (a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.application_name <> %s
+WHERE (a.datname = current_database() AND a.pid <> pg_backend_pid()
+       AND (a.application_name <> %s OR l.transactionid IS NOT NULL)
        AND coalesce(a.backend_type, '') NOT IN ('walsender', 'autovacuum worker'))
    OR p.database = current_database()
 ORDER BY 8 DESC NULLS LAST
@@ -64,5 +65,5 @@ def open_transactions(connection: psycopg.Connection[Any], leaves: Collection[in
 
     `leaves`: the oids of the table and its partitions; who holds a writer's lock on one is a writer.
     """
-    rows = connection.execute(OPEN.encode(), [list(leaves), APPLICATION_NAME])
+    rows = connection.execute(OPEN.encode(), [list(leaves), READER_NAME])
     return [OpenTransaction(*row) for row in rows]

@@ -15,6 +15,9 @@ from workers.connectors.postgresql.indexes import has_coordinate_index
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.safe_frontier import Snapshot
 
+OLDEST_VERSION = 140000
+"""Its catalogue says which partitions are being detached, and its snapshots are in 64-bit transaction ids."""
+
 PAGES = """
 SELECT coalesce(sum(pg_relation_size(oid::regclass) / current_setting('block_size')::int), 0)::bigint
 FROM unnest(%s::bigint[]) AS oid
@@ -43,6 +46,11 @@ def table_open(
 ) -> Opened:
     """The mapped table, checked. Raises: NotFound, AccessDenied, Unsuitable."""
     server = server_read(connection)
+    if server.version < OLDEST_VERSION:
+        problem = (
+            f"is PostgreSQL {server.version // 10000}, and {OLDEST_VERSION // 10000} is the oldest that can be read"
+        )
+        raise Unsuitable(f"database {server.database!r}", problem, "Upgrade the server.")
     table = table_read(connection, options["schema"], options["table"])
     place = f"{table.schema}.{table.name}"
     if table.relkind not in ("r", "p"):

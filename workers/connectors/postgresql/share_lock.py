@@ -21,7 +21,7 @@ import psycopg
 from psycopg import sql
 
 from workers.connectors.postgresql.catalogue import Server, Table
-from workers.connectors.postgresql.connection import Address, connection_open
+from workers.connectors.postgresql.connection import READER_NAME, Address, connection_open
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
 
 PAUSE_SECONDS = 0.1
@@ -103,7 +103,7 @@ def share_lock(
 
     The caller takes its snapshot inside, on a connection of its own, and leaves at once.
     """
-    with connection_open(address) as connection:
+    with connection_open(address, READER_NAME) as connection:
         blockers: list[OpenTransaction] = []
         pause = PAUSE_SECONDS
         for attempt in range(options["lock_tries"]):

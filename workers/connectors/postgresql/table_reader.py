@@ -36,9 +36,7 @@ class TableReader:
     def mapped(self) -> MappedTable:
         return MappedTable(self.options, self.handle["types"], self.handle["has_soft_errors"])
 
-    def read(
-        self, range_: CoordinateRange, columns: Sequence[Packed], schema: pa.Schema, application_name: str = "fencepost"
-    ) -> Iterator[pa.RecordBatch]:
+    def read(self, range_: CoordinateRange, columns: Sequence[Packed], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Batches of `schema`: position, ordinal and lane from the range, `columns` as read, the rest null."""
         lane_check(range_.lane)
         mapped, coordinate = self.mapped, self.mapped.coordinate
@@ -49,7 +47,7 @@ class TableReader:
         ]
         cut = blocks_of(self.handle["grid"], range_, self.handle["rows"]) if self.handle["has_index"] else [range_]
         blocks = [coordinate.inside(block) for block in cut]
-        with snapshot_open(self.address, self.handle["snapshot"], application_name) as connection:
+        with snapshot_open(self.address, self.handle["snapshot"]) as connection:
             for arrays in read_packed(connection, [*carried, *columns], mapped.rows, blocks):
                 count = len(arrays["position"])
                 if "ordinal" not in arrays:

@@ -19,7 +19,13 @@ from workers.connectors.postgresql.commit_evidence import (
     subscriber_refuse,
     transaction_ids_obstacles,
 )
-from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
+from workers.connectors.postgresql.connection import (
+    READER_NAME,
+    Address,
+    connection_open,
+    snapshot_open,
+    transaction_begin,
+)
 from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
 from workers.connectors.postgresql.inspection import source_inspect
@@ -57,7 +63,7 @@ class PostgresqlOutbox:
 
         Raises: NotFound, AccessDenied, Unsuitable, Unreachable.
         """
-        with connection_open(self.address) as connection:
+        with connection_open(self.address, READER_NAME) as connection:
             opened = self._open(connection)
             obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
             if opened.server.is_in_recovery or not obstacles:
