@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing latency --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "latency")
+BENCHMARKS = ("audit", "landing", "fire", "latency")
 
 
 def main() -> None:
@@ -30,6 +30,10 @@ def main() -> None:
         from tests.benchmarks import landing
 
         landing.run(given.rounds)
+    if "fire" in names:
+        from tests.benchmarks import fire
+
+        fire.run(given.rounds)
     if "latency" in names:
         from tests.benchmarks import latency
 

@@ -108,7 +108,7 @@ class PostgresqlKit:
             shown = connection.execute(self._sql("SELECT fence FROM {schema}.protocol")).fetchone()
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
-            yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head)
+            yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
 
     def _reading(
         self, connection: psycopg.Connection[Any], fence: int, generation: int | None, is_replica: bool
@@ -132,6 +132,7 @@ class PostgresqlKit:
                 "generation": generation,
                 "oldest_open": oldest_open,
                 "last_entry": last_entry,
+                "grid": record.grid_read(connection, self.kit.schema),
             },
             lanes=record.lanes_read(connection, self.kit.schema),
             is_complete=not is_replica,
