@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from recovery_api.models import Audit, RecoveryOutcome
 from recovery_api.services.audits import audit_request
+from recovery_api.services.ends import sink_create
+from recovery_api.services.pipelines import pipeline_create
 from tests.integration.recovery.world import World, world_make
 from workers.evidence import schemas
 from workers.runners import intent_run
@@ -254,3 +256,26 @@ def test_a_detached_partition_takes_no_acceptance_with_it(numbered: Worlds) -> N
     assert (after.status, after.premature_count, found(after, "premature")) == ("owed", 0, [])
     assert found(after, "unknown") == ["10"], "nothing here shows any more that it was committed"
     assert any("outbox_2026_02" in weakness and "retention" in weakness for weakness in after.weaknesses)
+
+
+def test_two_leases_that_overlap_are_named_by_what_both_delivered(numbered: Worlds) -> None:
+    """RC-39: duplicate = {7, 8}, accepted under tokens 41 and 42; nothing is lost."""
+    pipeline = numbered()
+    world = pipeline.world
+    pipeline.commit(*[None] * 8)
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute(ACCEPTED)
+        for token, number in [*((41, number) for number in range(1, 8)), (42, 7), (41, 8), (42, 8)]:
+            connection.execute("INSERT INTO accepted (id, lease) VALUES (%s, %s)", [number, token])
+    options = {"table": "accepted", "coordinate": ["id"], "content": "content", "entry": "entry", "generation": "lease"}
+    now = timezone.now()
+    options["connection"] = world.sink_options["connection"]
+    record = sink_create("record", "postgresql_table", options, actor="ada", now=now)
+    world.pipeline = pipeline_create("orders-record", world.pipeline.source, record, actor="ada", now=now)
+    audit = world.audit()
+    assert (audit.status, audit.exit_code) == ("hazard", 1)
+    assert (audit.duplicate_count, audit.lost_count, audit.premature_count) == (2, 0, 0)
+    assert found(audit, "duplicate") == ["7", "8"]
+    assert [row["accepted_count"] for row in audit.findings] == [2, 2]
+    assert [row["accepted_in"] for row in audit.findings] == [["41", "42"], ["41", "42"]]
+    assert "in several generations: 41, 42." in audit.says
