@@ -19,6 +19,7 @@ from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.spark.jobs.duplicates import Generations, generations_read
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
@@ -88,7 +89,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order."""
+    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order.
+
+    `duplicated_in`: in which generations the first repeated payloads were accepted, where the record says so.
+    """
 
     source_reading: Reading
     sink_reading: Reading
@@ -101,6 +105,7 @@ class Evidence:
     approval: Mapping[str, int] | None
     spec: MeetSpec
     pieces: tuple[Piece, ...]
+    duplicated_in: Generations = field(default_factory=dict)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -150,7 +155,9 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
         summaries = ranges_judge(session, spec)
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
-        yield _evidence(spec, frontier, summaries, source.spelling)
+        has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
+        duplicated_in = generations_read(sink, spec) if has_duplicates else {}
+        yield _evidence(spec, frontier, summaries, source.spelling, duplicated_in)
 
 
 def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:
@@ -257,7 +264,11 @@ def _floor(reading: LaneReading | None) -> Coordinate | None:
 
 
 def _evidence(
-    spec: MeetSpec, frontier: Mapping[str, Coordinate], summaries: list[dict[str, Any]], spelling: Spelling
+    spec: MeetSpec,
+    frontier: Mapping[str, Coordinate],
+    summaries: list[dict[str, Any]],
+    spelling: Spelling,
+    duplicated_in: Generations,
 ) -> Evidence:
     lanes = {}
     for lane in spec.questions:
@@ -287,6 +298,7 @@ def _evidence(
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),
+        duplicated_in=duplicated_in,
     )
 
 
