@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,14 @@ import pyarrow as pa
 import pytest
 from django.utils import timezone
 
-from recovery_api.models import Audit, RecoveryOutcome
+from recovery_api.models import Audit, Intent, RecoveryOutcome, RecoveryState
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create
+from recovery_api.services.intents import intents_sweep
 from recovery_api.services.pipelines import pipeline_create
-from tests.integration.recovery.world import World, world_make
+from tests.faults.processes import environment, reached
+from tests.integration.recovery.control_backup import ControlBackup
+from tests.integration.recovery.world import World, run, world_make
 from workers.evidence import schemas
 from workers.runners import intent_run
 
@@ -279,3 +285,56 @@ def test_two_leases_that_overlap_are_named_by_what_both_delivered(numbered: Worl
     assert [row["accepted_count"] for row in audit.findings] == [2, 2]
     assert [row["accepted_in"] for row in audit.findings] == [["41", "42"], ["41", "42"]]
     assert "in several generations: 41, 42." in audit.says
+
+
+def test_a_generation_is_never_given_again_after_the_control_database_was_restored(world: World) -> None:
+    """RC-44: the counter is the sink's: restored to before a recovery, the next takes a higher fence value, and lands."""
+    world.commit(["e1", "e2"])
+    backup = ControlBackup()
+    stalled = world.recover()
+    assert stalled.outcome == RecoveryOutcome.EXACTLY_ONCE and stalled.generation is not None
+    backup.restore()
+    assert not world.pipeline.recoveries.exists() and not world.pipeline.generations.exists()
+    world.pipeline.sink.refresh_from_db()
+    assert world.pipeline.sink.said_counter is None
+
+    world.commit(["e3"])
+    recovery = world.recover()
+    assert (recovery.outcome, recovery.landed_count) == (RecoveryOutcome.EXACTLY_ONCE, 1), recovery.says
+    assert recovery.generation is not None and recovery.generation > stalled.generation
+    world.commit(["e4"])
+    assert world.deliver(["e4"], generation=stalled.generation) == ["fenced"], "rejected before any effect"
+    assert world.accepted_keys() == ["e1", "e2", "e3"]
+
+
+def test_a_recovery_restored_to_firing_settles_from_the_sink_and_lands_nothing_twice(
+    world: World, tmp_path: Path
+) -> None:
+    """RC-44: the control database is restored to the moment before the fire, after the fire: the sink says what is."""
+    world.commit(["e1", "e2"])
+    recovery = world.request(world.approve(world.plan()))
+    intent = recovery.intents.get()
+    gate = tmp_path / "gate"
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), "before the restore"],
+        env=environment(FENCEPOST_PAUSE=f"before_fire:{gate}"),
+    ) as worker:
+        reached(gate)
+        backup = ControlBackup()
+        gate.touch()
+        assert worker.wait(timeout=120) == 0
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE
+    landed = world.accepted_keys()
+    backup.restore()
+    recovery.refresh_from_db()
+    assert (recovery.state, recovery.outcome, recovery.landed_count) == (RecoveryState.FIRING, None, 0)
+
+    intents_sweep(timezone.now() + timedelta(hours=1))  # its worker is gone: the intent is offered again
+    Intent.objects.filter(id=intent.id).update(not_before=None)
+    run(intent, taken_by="after the restore")
+    recovery.refresh_from_db()
+    assert (recovery.outcome, recovery.landed_count) == (RecoveryOutcome.EXACTLY_ONCE, 2), recovery.says
+    assert world.accepted_keys() == landed == ["e1", "e2"]
+    assert recovery.claims.get().state == "fired"
+    assert world.sink().state().counter == recovery.generation, "settled, not fired again"
