@@ -34,6 +34,14 @@ _LANES = """
     WHERE l.lane IS NOT NULL"""
 
 
+_LATER = """
+    SELECT DISTINCT a.key FROM {schema}.accepted a
+    JOIN (SELECT DISTINCT ON (u.key) u.key, u.position, u.ordinal
+          FROM unnest(%(key)s::text[], %(position)s::bigint[], %(ordinal)s::bigint[]) AS u (key, position, ordinal)
+          ORDER BY u.key, u.position, u.ordinal) b ON b.key = a.key
+    WHERE {where} AND (a.position, a.ordinal) > (b.position, b.ordinal)"""
+
+
 def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, LaneReading]:
     """The record's lanes with the lowest and highest coordinate of each. A record has no safe frontier: it says so."""
     unsaid = SafeFrontier(None, "acceptance record", "A record says nothing of what may still be committed.")
@@ -53,6 +61,20 @@ def accepted_read(
     if width is Width.FULL:
         return _read_full(connection, schema, where)
     return _read_packed(connection, schema, where, width is Width.PAYLOAD, with_head)
+
+
+def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str, rows: pa.Table) -> pa.Array:
+    """The keys among `rows` (position, ordinal, key), each once, with an entry above their lowest coordinate there.
+
+    One pass over the lane's record above the lowest of them all: no index, so that no acceptance pays for one.
+    """
+    rows = rows.drop_null().sort_by([("position", "ascending"), ("ordinal", "ascending")])
+    if not rows.num_rows:
+        return pa.array([], pa.string())
+    given = {name: rows[name].to_pylist() for name in ("position", "ordinal", "key")}
+    lowest = Coordinate(given["position"][0], given["ordinal"][0])
+    query = sql.SQL(_LATER).format(schema=sql.Identifier(schema), where=_where(CoordinateRange(lane, lowest, None)))
+    return pa.array([key for (key,) in connection.execute(query, given)], pa.string())
 
 
 def _read_packed(
