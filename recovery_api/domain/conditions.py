@@ -5,7 +5,8 @@ A condition is judged from evidence alone. `holds` None means it could not be ju
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,6 +32,23 @@ class Condition:
         return cls(**row)
 
 
+UndisciplinedPath = tuple[str, str | None, str]
+"""A way into record or target that passes admission by: what it is, the role that has it (None: no one role), a sentence."""
+
+
+LATER_EVENTS_CONFIRMED = "later-events-confirmed"
+"""What a person attests to apply a plan whose condition `order` does not hold."""
+LATER_KEYS_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LaterKeys:
+    """The keys of a batch with a later accepted event: how many exactly, and the first by name."""
+
+    count: int = 0
+    first: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class PlanEvidence:
     """What the conditions are judged from: counts of one audit at the plan's frontier, summed over its lanes."""
@@ -48,17 +66,22 @@ class PlanEvidence:
     stranded_count: int
     record_is_complete: bool
     batch_count: int
+    undisciplined_paths: Sequence[UndisciplinedPath] = ()
+    later: LaterKeys | None = None
+    """None: the sink's effect needs no order."""
 
 
 def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Condition]:
-    """P1 to P4, the fence, the floor and the horizon, in the order a person reads them. Source: Sections 5, 7, 8."""
+    """P1 to P4, C1, record, content, order, floor and horizon, as a person reads them. Source: Sections 5, 7, 8."""
     return [
         _hazard_free(evidence),
         _previous_run_over(capability),
         _frontier_safe(evidence),
         _ascending(evidence),
+        _disciplined(evidence),
         _record_readable(evidence, capability),
         _representable(evidence),
+        _in_order(evidence.later),
         _floor(evidence),
         _horizon(capability),
     ]
@@ -97,8 +120,10 @@ def _previous_run_over(capability: Capability) -> Condition:
         "P2",
         asks,
         None,
-        "This sink checks no generation at admission: a delayed send of the old run would still be accepted.",
-        "Install the sink kit, or record that the relay is stopped, its in-flight window drained and this the only recoverer.",
+        "This sink checks no generation at admission, or does not let this login raise its fence: "
+        "a delayed send of the old run would still be accepted.",
+        "Install the sink kit, or grant this login its recoverer role where it is installed; nothing else lifts this. "
+        "Until then this sink can be audited, and what it is owed must be sent by hand.",
         blocks=True,
     )
 
@@ -139,6 +164,26 @@ def _ascending(evidence: PlanEvidence) -> Condition:
     )
 
 
+def _disciplined(evidence: PlanEvidence) -> Condition:
+    asks = "Does everything that enters record or target go through admission?"
+    superusers = sorted({role for path, role, _ in evidence.undisciplined_paths if path == "superuser" and role})
+    paths = [
+        says for path, role, says in evidence.undisciplined_paths if path != "superuser" and role not in superusers
+    ]
+    weakness = f" Weakness: a superuser can write past it, as in any database ({', '.join(superusers)})."
+    noted = weakness if superusers else ""
+    if not paths:
+        return Condition("C1", asks, True, f"Nothing but admission and claimed fires writes here.{noted}")
+    return Condition(
+        "C1",
+        asks,
+        False,
+        f"{len(paths)} ways into record or target pass admission by: {'; '.join(paths)}.{noted} "
+        "What comes that way meets no fence and no claim, and may double or break what this recovery sends.",
+        "Close them: revoke the right, drop the subscription, or enable the guard; or be sure that nobody uses them.",
+    )
+
+
 def _record_readable(evidence: PlanEvidence, capability: Capability) -> Condition:
     asks = "Was the whole acceptance record read?"
     holds = evidence.record_is_complete and capability.can_read_record and capability.is_record_complete
@@ -165,6 +210,26 @@ def _representable(evidence: PlanEvidence) -> Condition:
         f"{evidence.unrepresentable_count} owed events carry content the sink cannot hold (NUL or half a surrogate pair). "
         "They are left out of the batch and stay lost.",
         "Acknowledge them with a reason, or correct them at the source.",
+    )
+
+
+def _in_order(later: LaterKeys | None) -> Condition:
+    asks = "Does each effect come after those of its key's earlier events only?"
+    if later is None:
+        return Condition("order", asks, True, "The sink has no effect that needs each key's events in order.")
+    if not later.count:
+        return Condition(
+            "order", asks, True, "The effect needs order, and no key of the batch has a later event accepted."
+        )
+    keys = ", ".join(json.dumps(key, ensure_ascii=False) for key in later.first)
+    more = f" and {later.count - len(later.first)} more" if later.count > len(later.first) else ""
+    return Condition(
+        "order",
+        asks,
+        False,
+        f"The effect needs order, and {later.count} keys of the batch have a later event accepted: {keys}{more}. "
+        "Their earlier events would take effect after the later ones.",
+        f"Look at these keys; who applies the plan confirms it: redrive … --attest {LATER_EVENTS_CONFIRMED}.",
     )
 
 

@@ -21,12 +21,6 @@ class EvidenceClass(StrEnum):
 
     PROVABLY_MISSING = "provably missing"
     """Absent from the whole record: sent."""
-    ABSORBED_IF_DUPLICATE = "absorbed if duplicate"
-    """Nothing can be read, the sink absorbs a repeat inside its horizon: sent."""
-    AMBIGUOUS = "ambiguous"
-    """Blind sink: the recorded preference decides."""
-    PAST_THE_HORIZON = "past the horizon"
-    """The sink may have forgotten it: not sent blindly."""
     UNKNOWABLE = "unknowable"
     """Below the floor with its content gone: never fabricated."""
     ACKNOWLEDGED = "acknowledged"
@@ -122,25 +116,3 @@ def plan_promise(capability: Capability) -> str:
             return "each owed event once inside the horizon, by payload"
         case Archetype.BLIND:
             return "at least once, or at most once, by the recorded choice; never exactly once"
-
-
-def batches_split(counts: Sequence[tuple[Any, int]], limit: int) -> list[Any]:
-    """Frontiers f1 < f2 < … such that no batch exceeds `limit`, from (frontier, count up to it since the last) steps.
-
-    `counts` are consecutive pieces in committed order, each no larger than `limit`; the last frontier always ends a batch.
-
-    >>> batches_split([(10, 3), (20, 2), (30, 4)], 5)
-    [20, 30]
-    """
-    frontiers: list[Any] = []
-    held = 0
-    last = None
-    for frontier, count in counts:
-        if held and held + count > limit:
-            frontiers.append(last)
-            held = 0
-        held += count
-        last = frontier
-    if last is not None:
-        frontiers.append(last)
-    return frontiers

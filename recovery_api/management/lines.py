@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.rows import Row
 
 SAMPLES = 10
@@ -96,7 +97,9 @@ def plan_lines(row: Row) -> list[str]:
     if row["state"] == "ready":
         lines.append(f"Next: manage.py approve {row['plan']} --digest {row['digest']}")
     elif row["state"] == "approved":
-        command = f"manage.py redrive {row['plan']} --reason '…' --confirm {row['pipeline']} --wait"
+        is_ordered = all(one["holds"] for one in row["conditions"] if one["name"] == "order")
+        attest = "" if is_ordered else f" --attest {LATER_EVENTS_CONFIRMED}"
+        command = f"manage.py redrive {row['plan']} --reason '…' --confirm {row['pipeline']}{attest} --wait"
         lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", f"Next: {command}"]
     elif row["state"] in ("refused", "lapsed"):
         lines.append(f"Next: manage.py plan {row['pipeline']} --wait")

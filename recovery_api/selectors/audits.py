@@ -50,8 +50,3 @@ def audit_list(pipeline: Pipeline) -> QuerySet[Audit]:
 def audit_latest(pipeline: Pipeline) -> Audit | None:
     """The newest audit that no restore of the sink made void. None: nothing is known."""
     return audit_list(pipeline).filter(void_since__isnull=True).first()
-
-
-def audit_to_continue(pipeline: Pipeline) -> Audit | None:
-    """The audit an incremental one may start from: the newest with a verified prefix, not void. None: audit in full."""
-    return audit_list(pipeline).filter(void_since__isnull=True, verified__isnull=False).first()

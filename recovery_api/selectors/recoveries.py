@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Event, Pipeline, Recovery, RecoveryState
+from recovery_api.models import Event, Pipeline, Recovery
 
 
 def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
@@ -26,10 +26,6 @@ def recovery_list(pipeline: Pipeline | None = None) -> QuerySet[Recovery]:
     """Newest first."""
     found = Recovery.objects.select_related("pipeline", "plan").order_by("-created_at")
     return found.filter(pipeline=pipeline) if pipeline else found
-
-
-def recovery_unfinished(pipeline: Pipeline) -> Recovery | None:
-    return recovery_list(pipeline).filter(~Q(state=RecoveryState.FINISHED)).first()
 
 
 def timeline(pipeline: Pipeline | None = None, recovery: Recovery | None = None, after_id: int = 0) -> QuerySet[Event]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate, Spelling
 
 
@@ -128,15 +129,23 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """The authority whose durable acceptance is judged."""
+    """The authority whose durable acceptance is judged.
+
+    `needs_order`: its effect is declared ordered, and it has `later_accepted` (OrderedSink).
+    """
 
     kind: str
+    needs_order: bool
 
     def capability(self) -> Capability:
         """What this sink can do, as tested now, not as declared."""
         ...
 
     def test(self) -> ConnectionReport: ...
+
+    def undisciplined_paths(self) -> list[UndisciplinedPath]:
+        """Every way into record or target that passes admission by. Empty: there is none."""
+        ...
 
     def hold_snapshot(self, generation: int | None = None) -> AbstractContextManager[Reading]:
         """One snapshot of the acceptance record. With `generation`, it must itself show the fence there.
@@ -256,4 +265,13 @@ class FencedSink(Sink, Protocol):
 
     def hand_over(self) -> Mapping[str, Any]:
         """The stored start position of each lane, with the claim that stored it."""
+        ...
+
+
+class OrderedSink(FencedSink, Protocol):
+    """A sink whose effect needs each key's events in order."""
+
+    def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
+        """The keys among `rows` (position, ordinal, key; few enough for one query), each once, that `reading`'s record
+        holds an event of above that key's lowest coordinate in `rows`."""
         ...

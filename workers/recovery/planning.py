@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
@@ -29,7 +30,13 @@ from workers.recovery.ends import (
 )
 from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_inspect, batch_without, parts_split, unrepresentable_read
+from workers.spark.jobs.redrive import (
+    batch_inspect,
+    batch_without,
+    later_keys_count,
+    parts_split,
+    unrepresentable_read,
+)
 
 
 def plan_run(intent: Intent, report: Any) -> None:
@@ -52,12 +59,16 @@ def plan_run(intent: Intent, report: Any) -> None:
         content = (
             batch_inspect(session, found) if found.batch_count else {"bytes": 0, "unrepresentable": 0, "sample": []}
         )
+        later = later_keys_count(session, found.directory) if sink.needs_order else None
         found = batch_without(found, unrepresentable_read(found.directory))
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
         parts = parts_split(found, limit)
     report(step="recording")
     batch = _batch(found, content["unrepresentable"])
-    conditions = conditions_judge(_plan_evidence(found, content["unrepresentable"]), capability)
+    evidence = replace(
+        _plan_evidence(found, content["unrepresentable"]), undisciplined_paths=sink.undisciplined_paths(), later=later
+    )
+    conditions = conditions_judge(evidence, capability)
     verdict, refusal = plan_conclude(batch, conditions)
     frontier = frontier_as_row(
         {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
@@ -72,6 +83,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
             "parts": [frontier_as_row(part) for part in parts],
+            "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
             "weaknesses": weaknesses(found, lane_verdicts(found)),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },

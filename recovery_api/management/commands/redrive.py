@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.management.recoveries import recovery_follow
 from recovery_api.management.waiting import wait_arguments
@@ -20,7 +21,11 @@ class Command(FencepostCommand):
         parser.add_argument("--reason", required=True, help="why, in a sentence; it stays in the timeline")
         parser.add_argument("--confirm", required=True, metavar="PIPELINE", help="type the pipeline's name")
         parser.add_argument(
-            "--attest", action="append", default=[], metavar="TEXT", help="what you attest, for a sink without a fence"
+            "--attest",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help=f"what you attest; {LATER_EVENTS_CONFIRMED}: the plan's keys with a later accepted event may be sent",
         )
         wait_arguments(parser)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pyarrow as pa
@@ -197,6 +197,8 @@ def world_make(
     *,
     target: bool = False,
     source_more: Mapping[str, Any] | None = None,
+    sink_more: Mapping[str, Any] | None = None,
+    sink_sql: LiteralString = "",
     **pipeline_options: Any,
 ) -> World:
     source_dsn, sink_dsn = database_factory("orders"), database_factory("mail")
@@ -214,9 +216,12 @@ def world_make(
         "committed_at": "created_at",
         **(source_more or {}),
     }
-    sink_options: dict[str, Any] = {"connection": f"file:{directory / 'sink.dsn'}"}
+    sink_options: dict[str, Any] = {"connection": f"file:{directory / 'sink.dsn'}", **(sink_more or {})}
     with psycopg.connect(source_dsn) as connection:
         connection.execute(OUTBOX)
+    if sink_sql:
+        with psycopg.connect(sink_dsn) as connection:
+            connection.execute(sink_sql)
     if target:
         with psycopg.connect(sink_dsn) as connection:
             connection.execute('CREATE TABLE mail ("key" text PRIMARY KEY, content jsonb)')

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from recovery_api.domain import claims
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.claims import ClaimState, Standing, Word
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost, Unsuitable
 from workers.connectors.base import (
@@ -81,6 +82,7 @@ class Memory:
     """A fenced sink of this process, by name."""
 
     kind = "memory"
+    needs_order = False
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.name: str = options["name"]
@@ -105,6 +107,9 @@ class Memory:
             batch_limit=self.batch_limit,
             grounds=("Every step holds the store's lock; the store is gone with its process.",),
         )
+
+    def undisciplined_paths(self) -> list[UndisciplinedPath]:
+        return []
 
     def state(self) -> SinkState:
         with self.store.lock:

@@ -18,6 +18,7 @@ from psycopg.types.json import Jsonb
 
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.claims import ClaimState, Word
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
@@ -46,6 +47,7 @@ class PostgresqlKit:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.address = Address.of(options)
         self.kit: KitOptions = kit_options(options)
+        self.needs_order = self.kit.effect.order == "ordered"
 
     # -- what it is -------------------------------------------------------------------------------------------------
 
@@ -67,7 +69,7 @@ class PostgresqlKit:
         facts: Mapping[str, Any] = self._row("SELECT facts FROM {schema}.state()")[0]
         return facts
 
-    def undisciplined_paths(self) -> list[tuple[str, str | None, str]]:
+    def undisciplined_paths(self) -> list[UndisciplinedPath]:
         """Who can write record or target by another way than admission: path, role, and a sentence."""
         with connection_open(self.address) as connection:
             return inspection.paths_read(connection, self.kit.schema)
@@ -109,6 +111,10 @@ class PostgresqlKit:
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
             yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
+
+    def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            return record.later_keys_read(connection, self.kit.schema, lane, rows)
 
     def _reading(
         self, connection: psycopg.Connection[Any], fence: int, generation: int | None, is_replica: bool

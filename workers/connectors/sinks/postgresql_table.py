@@ -11,6 +11,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
@@ -38,8 +39,8 @@ from workers.connectors.postgresql.table_reader import TableReader, schema_of
 from workers.evidence.schemas import ACCEPTED
 
 UNFENCED = (
-    "The table has no fence: nothing stops an entry that is still in flight, and a re-drive from this record rests on two"
-    " attestations (the relay's window is drained; this is the only recoverer)."
+    "The table has no fence: nothing stops an entry that is still in flight, so this record is audited and nothing is"
+    " re-driven from it."
 )
 UNDISCIPLINED = (
     "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now, and whoever may"
@@ -52,6 +53,7 @@ class PostgresqlTable:
     """Sink `postgresql_table`: queryable, unfenced. Made from parsed options; opens connections only when asked."""
 
     kind = "postgresql_table"
+    needs_order = False
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = dict(options)
@@ -82,6 +84,9 @@ class PostgresqlTable:
             ),
         )
 
+    def undisciplined_paths(self) -> list[UndisciplinedPath]:
+        return [("table", None, UNDISCIPLINED.removesuffix("."))]
+
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record. Changes nothing."""
         facts: dict[str, Any] = {}
@@ -105,7 +110,7 @@ class PostgresqlTable:
     def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
         """One exported snapshot of the record. Raises: Refused where a fence is asked for, which a table has not."""
         if generation is not None:
-            remedy = "Install the sink kit for a fence, or re-drive with the two attestations."
+            remedy = "Install the sink kit: without a fence nothing is re-driven."
             raise Refused(f"Reading under generation {generation}", "the table has no fence", remedy)
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)

@@ -13,7 +13,6 @@ from recovery_api.domain.coordinates import (
     INT64_MAX,
     INT64_MIN,
     UINT64_MAX,
-    Coordinate,
     Spelling,
     coordinate_parse,
 )
@@ -103,8 +102,3 @@ def coordinates_resolve(texts: pa.Array, spelling: Spelling, where: str) -> tupl
         pa.array([c and c.position for c in held], pa.int64()),
         pa.array([c and c.ordinal for c in held], pa.int64()),
     )
-
-
-def coordinate_given(text: str, spelling: Spelling, where: str) -> Coordinate:
-    """A coordinate from the command line."""
-    return coordinate_parse(text, spelling, where)

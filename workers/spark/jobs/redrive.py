@@ -17,14 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
 from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest_add
 from workers.spark.jobs.audit import Evidence
 from workers.spark.ranges import MeetSpec, batch_rows, part_write, rows_digest, summary_row, tasks_run
+from workers.spark.session import engine_errors_mapped
 
 SLICE_ROWS = 12_500
 """Rows a task: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
+LATER_KEYS = "later_keys"
 SAMPLE_ROWS = 5
 SAMPLE_CHARACTERS = 200
 
@@ -82,7 +85,8 @@ def batch_stage(session: Any, evidence: Evidence, generation: int, arm: int) -> 
 def batch_inspect(session: Any, evidence: Evidence) -> dict[str, Any]:
     """What the batch's content is: `bytes`, a `sample` of rows cut short, and how many events the sink cannot represent.
 
-    The coordinates of those are written beside the evidence (`unrepresentable_read`).
+    The coordinates of those are written beside the evidence (`unrepresentable_read`), and so, where the sink's effect
+    needs order, are the keys with a later accepted event (`later_keys_count`).
     """
     work = _slices(evidence)
     spec = evidence.spec
@@ -117,6 +121,17 @@ def unrepresentable_read(directory: str) -> pa.Table | None:
     """The coordinates a plan found unrepresentable at the sink, or None. They are few: each needs a person."""
     parts = sorted((Path(directory) / "unrepresentable").glob("part-*.parquet"))
     return pa.concat_tables([pq.read_table(part) for part in parts]) if parts else None
+
+
+def later_keys_count(session: Any, directory: str) -> LaterKeys:
+    """Over the slices of a batch's inspection: the keys that have a later accepted event, each counted once."""
+    found = Path(directory) / LATER_KEYS
+    if not found.exists():
+        return LaterKeys()
+    keys = session.read.parquet(str(found.resolve())).select("key").distinct()
+    first = keys.orderBy("key").limit(LATER_KEYS_NAMED).select("key")
+    with engine_errors_mapped():
+        return LaterKeys(keys.count(), tuple(first.toArrow()["key"].to_pylist()))
 
 
 def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coordinate:
@@ -160,9 +175,13 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
     total = 0
     sample: list[dict[str, Any]] = []
     refused = []
+    sent = []
     for batch in spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece)):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
-        refused.append(batch.select(["lane", "position", "ordinal"]).filter(sink.unrepresentable(batch)))
+        is_refused = sink.unrepresentable(batch)
+        refused.append(batch.select(["lane", "position", "ordinal"]).filter(is_refused))
+        if sink.needs_order:
+            sent.append(batch.select(["position", "ordinal", "key"]).filter(pc.invert(is_refused)))
         if len(sample) < SAMPLE_ROWS:
             short = batch.slice(0, SAMPLE_ROWS - len(sample))
             cut = pc.utf8_slice_codeunits(short.column("content"), 0, SAMPLE_CHARACTERS)
@@ -171,8 +190,15 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
                 for row, content in zip(short.drop_columns(["content"]).to_pylist(), cut.to_pylist(), strict=True)
             ]
     table = pa.Table.from_batches(refused, schema=schemas.COORDINATE) if refused else schemas.COORDINATE.empty_table()
+    _write_beside(spec, piece, "unrepresentable", table)
+    if sent:
+        later = sink.later_accepted(spec.sink_reading, piece.lane, pa.Table.from_batches(sent))
+        _write_beside(spec, piece, LATER_KEYS, pa.table({"key": later}))
+    return {"bytes": total, "unrepresentable": table.num_rows, "sample": sample}
+
+
+def _write_beside(spec: MeetSpec, piece: Slice, what: str, table: pa.Table) -> None:
     if table.num_rows:
-        directory = Path(spec.evidence) / "unrepresentable"
+        directory = Path(spec.evidence) / what
         directory.mkdir(exist_ok=True)
         part_write(str(directory), f"part-{piece.part:05d}-{piece.offset:09d}", table)
-    return {"bytes": total, "unrepresentable": table.num_rows, "sample": sample}

@@ -57,6 +57,14 @@ _NARROW = {Width.COORDINATE: ("position", "ordinal"), Width.PAYLOAD: ("position"
 _HEAD = ("head_position", "head_ordinal")
 
 
+_LATER = """
+    SELECT DISTINCT a.key FROM {schema}.accepted a
+    JOIN (SELECT DISTINCT ON (u.key) u.key, u.position, u.ordinal
+          FROM unnest(%(key)s::text[], %(position)s::bigint[], %(ordinal)s::bigint[]) AS u (key, position, ordinal)
+          ORDER BY u.key, u.position, u.ordinal) b ON b.key = a.key
+    WHERE {where} AND (a.position, a.ordinal) > (b.position, b.ordinal)"""
+
+
 def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, LaneReading]:
     """The record's lanes with the lowest and highest coordinate of each. A record has no safe frontier: it says so."""
     unsaid = SafeFrontier(None, "acceptance record", "A record says nothing of what may still be committed.")
@@ -102,6 +110,20 @@ def accepted_read(
     blocks = [_where(block) for block in blocks_of(cuts["points"], range_, cuts["rows"])]
     for arrays in read_packed(connection, [_packed(name) for name in names], table, blocks):
         yield pa.RecordBatch.from_pydict({name: arrays[name] for name in names})
+
+
+def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str, rows: pa.Table) -> pa.Array:
+    """The keys among `rows` (position, ordinal, key), each once, with an entry above their lowest coordinate there.
+
+    One pass over the lane's record above the lowest of them all: no index, so that no acceptance pays for one.
+    """
+    rows = rows.drop_null().sort_by([("position", "ascending"), ("ordinal", "ascending")])
+    if not rows.num_rows:
+        return pa.array([], pa.string())
+    given = {name: rows[name].to_pylist() for name in ("position", "ordinal", "key")}
+    lowest = Coordinate(given["position"][0], given["ordinal"][0])
+    query = sql.SQL(_LATER).format(schema=sql.Identifier(schema), where=_where(CoordinateRange(lane, lowest, None)))
+    return pa.array([key for (key,) in connection.execute(query, given)], pa.string())
 
 
 def _packed(name: str) -> Packed:

@@ -1,0 +1,82 @@
+"""The conditions of a plan that say who else may write, and whether effects keep their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import (
+    Condition,
+    LaterKeys,
+    PlanEvidence,
+    UndisciplinedPath,
+    conditions_judge,
+    conditions_refusal,
+)
+
+FENCED = Capability(Archetype.FENCED, True, True, True, True, True)
+CLEAN = PlanEvidence(
+    premature_count=0,
+    duplicate_count=0,
+    altered_count=0,
+    coordinates_ascending=True,
+    frontier_is_safe=True,
+    safe_frontier_says="No transaction is open below it.",
+    safe_frontier_weakness=None,
+    lost_below_floor_count=0,
+    unknown_below_floor_count=0,
+    unrepresentable_count=0,
+    stranded_count=0,
+    record_is_complete=True,
+    batch_count=3,
+)
+SUPERUSER: UndisciplinedPath = ("superuser", "root", "root is a superuser: it can write anywhere")
+OTHER: UndisciplinedPath = ("superuser", "admin", "admin is a superuser: it can write anywhere")
+GRANT: UndisciplinedPath = ("privilege", "loader", "loader holds INSERT on fencepost.accepted")
+GUARD: UndisciplinedPath = ("guard", None, "trigger rows_stay of fencepost.accepted is disabled")
+
+
+def judged(name: str, evidence: PlanEvidence, capability: Capability = FENCED) -> Condition:
+    (found,) = [condition for condition in conditions_judge(evidence, capability) if condition.name == name]
+    return found
+
+
+def test_clean_evidence_on_a_fenced_sink_holds_every_condition() -> None:
+    assert [condition.name for condition in conditions_judge(CLEAN, FENCED) if not condition.holds] == []
+
+
+def test_superusers_alone_are_one_sentence_of_weakness_and_no_alarm() -> None:
+    owner: UndisciplinedPath = ("target owner", "root", "root holds INSERT on public.mail")
+    found = judged("C1", replace(CLEAN, undisciplined_paths=[SUPERUSER, OTHER, owner]))
+    assert found.holds is True
+    assert "Weakness: " in found.says and "(admin, root)" in found.says
+    assert "can write anywhere" not in found.says and "public.mail" not in found.says
+
+
+def test_each_undisciplined_path_is_named_and_blocks_nothing() -> None:
+    evidence = replace(CLEAN, undisciplined_paths=[SUPERUSER, GRANT, GUARD])
+    found = judged("C1", evidence)
+    assert found.holds is False
+    assert found.says.startswith("2 ways ")
+    assert GRANT[2] in found.says and GUARD[2] in found.says and "(root)" in found.says
+    assert conditions_refusal(conditions_judge(evidence, FENCED)) is None
+
+
+def test_later_accepted_keys_are_counted_whole_and_named_as_far_as_given() -> None:
+    evidence = replace(CLEAN, later=LaterKeys(7, ("a", 'b "quoted"')))
+    found = judged("order", evidence)
+    assert found.holds is False
+    assert "7 keys" in found.says and '"a", "b \\"quoted\\"" and 5 more' in found.says
+    assert "--attest later-events-confirmed" in found.remedy
+    assert conditions_refusal(conditions_judge(evidence, FENCED)) is None
+
+
+def test_an_ordered_effect_without_later_events_keeps_its_order() -> None:
+    assert judged("order", replace(CLEAN, later=LaterKeys())).holds is True
+
+
+def test_a_sink_without_a_fence_is_refused_without_promising_what_nothing_lifts() -> None:
+    unfenced = replace(FENCED, archetype=Archetype.QUERYABLE, has_fence=False)
+    found = conditions_refusal(conditions_judge(CLEAN, unfenced))
+    assert found is not None and found.name == "P2" and found.holds is None
+    assert "sink kit" in found.remedy and "record that" not in found.remedy
