@@ -110,7 +110,7 @@ class PostgresqlKit:
             shown = connection.execute(self._sql("SELECT fence FROM {schema}.protocol")).fetchone()
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
-            yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head)
+            yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
 
     def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
         with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
@@ -133,7 +133,13 @@ class PostgresqlKit:
             )
         return Reading(
             identity=f"{identity} entry {last_entry or 0} snapshot {snapshot}",
-            handle={"snapshot": snapshot, "generation": generation, "oldest_open": oldest_open},
+            handle={
+                "snapshot": snapshot,
+                "generation": generation,
+                "oldest_open": oldest_open,
+                "last_entry": last_entry,
+                "grid": record.grid_read(connection, self.kit.schema),
+            },
             lanes=record.lanes_read(connection, self.kit.schema),
             is_complete=not is_replica,
             fence=fence,

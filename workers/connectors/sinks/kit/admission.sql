@@ -4,41 +4,48 @@
 CREATE FUNCTION {schema}.admit(generation bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     fence_now bigint;
+    is_allocated boolean;
+    is_paused boolean;
     busy jsonb;
 BEGIN
-    PERFORM {schema}.isolation_check();
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM {schema}.isolation_check();
+    END IF;
+    SELECT p.fence, g.number IS NOT NULL INTO STRICT fence_now, is_allocated
+        FROM {schema}.protocol p
+        LEFT JOIN {schema}.generation g
+            ON g.number = admit.generation AND (g.asked_by IS NULL OR g.asked_by = session_user);
     IF generation < fence_now THEN
         RETURN 'fenced';  -- for good, since the fence never sinks: a straggler need not wait for anybody
-    END IF;
-    IF NOT {schema}.is_allocated(generation) THEN
+    ELSIF NOT is_allocated THEN
         RETURN 'unallocated';
-    END IF;
     -- Which lock is decided before one is taken: turning a shared one into the other kind deadlocks.
-    IF generation > fence_now THEN
-        IF EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory'
-                   AND l.mode = 'ShareLock' AND l.objsubid = 1
-                   AND (l.classid::bigint << 32 | l.objid::bigint) = {lock_key}) THEN
-            RAISE EXCEPTION USING ERRCODE = 'invalid_transaction_state',
-                MESSAGE = format('this transaction has delivered already, and generation %s would raise the fence',
-                                 generation),
-                HINT = 'Begin a generation in a transaction of its own.';
-        END IF;
-        busy := {schema}.lock_take(true, {lock_wait_seconds});
-    ELSE
+    ELSIF generation = fence_now THEN
         PERFORM pg_advisory_xact_lock_shared({lock_key});
-    END IF;
-    IF busy IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
-            MESSAGE = 'raising the fence waits for transactions that are inside the sink', DETAIL = busy::text;
+    ELSIF EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory'
+                  AND l.mode = 'ShareLock' AND l.objsubid = 1
+                  AND (l.classid::bigint << 32 | l.objid::bigint) = {lock_key}) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_transaction_state',
+            MESSAGE = format('this transaction has delivered already, and generation %s would raise the fence',
+                             generation),
+            HINT = 'Begin a generation in a transaction of its own.';
+    ELSE
+        busy := {schema}.lock_take(true, {lock_wait_seconds});
+        IF busy IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+                MESSAGE = 'raising the fence waits for transactions that are inside the sink', DETAIL = busy::text;
+        END IF;
     END IF;
     -- A later statement, so a newer snapshot; the row lock keeps the fence where it was seen.
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p FOR SHARE;
+    SELECT p.fence, c.generation IS NOT NULL INTO STRICT fence_now, is_paused
+        FROM {schema}.protocol p
+        LEFT JOIN {schema}.claim c ON c.generation = admit.generation AND c.state = 'open'
+        FOR SHARE OF p;
     IF generation < fence_now THEN
         RETURN 'fenced';
     ELSIF generation > fence_now THEN
         PERFORM {schema}.fence_raise(generation);
-    ELSIF EXISTS (SELECT FROM {schema}.claim c WHERE c.generation = admit.generation AND c.state = 'open') THEN
+    ELSIF is_paused THEN
         RETURN 'paused';
     END IF;
     RETURN 'admitted';
@@ -55,6 +62,10 @@ DECLARE
     offered bytea := {schema}.payload_digest(accept.op, accept.key, accept.content);
     held bytea;
 BEGIN
+    IF accept.op NOT IN ('insert', 'update', 'delete') THEN  -- here: a constraint is compiled anew for each event
+        RAISE EXCEPTION USING ERRCODE = 'check_violation',
+            MESSAGE = format('%L is no operation', accept.op), HINT = 'It is insert, update or delete.';
+    END IF;
     INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                         admitted_in, payload_digest, op, event_id, key)
         VALUES (accept.lane, accept.position, accept.ordinal, accept.generation, accept.head_position,

@@ -1,4 +1,8 @@
-"""Reading the acceptance record in columns: packed by the server, block by block, unpacked here without a loop a row."""
+"""Reading the acceptance record in columns: packed by the server, block by block, unpacked here without a loop a row.
+
+A block is a range of the primary key with about as many rows as any other, by a sample of pages taken with the
+snapshot (no scan, no sort). A poor sample makes uneven blocks, never wrong ones.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,24 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.base import CoordinateRange, LaneReading, SafeFrontier, Width
+from workers.connectors.postgresql.extent import Grid, blocks_of
+from workers.connectors.postgresql.packed import (
+    Packed,
+    packed_digest,
+    packed_integer,
+    packed_nullable_integer,
+    packed_text,
+    packed_time,
+    read_packed,
+    signed,
+)
 from workers.evidence import schemas
 
-BLOCK_BITS = 13
-"""A block is 2^13 neighbouring positions: a few hundred kilobytes on the wire."""
+ROWS_A_POINT = 16_384
+POINTS = 2048
+"""Places where blocks may be cut: so many at most, and no more than the rows are worth."""
 
-ROWS_AT_ONCE = 50_000
+SAMPLED_PAGES = 1024
 
 _LANES = """
     WITH RECURSIVE lanes(lane) AS (
@@ -32,6 +48,13 @@ _LANES = """
     LATERAL (SELECT a.position, a.ordinal FROM {schema}.accepted a WHERE a.lane = l.lane
              ORDER BY a.lane DESC, a.position DESC, a.ordinal DESC LIMIT 1) high
     WHERE l.lane IS NOT NULL"""
+
+_PAGES = """
+    SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint
+    FROM pg_class c WHERE c.relname = 'accepted' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"""
+
+_NARROW = {Width.COORDINATE: ("position", "ordinal"), Width.PAYLOAD: ("position", "ordinal", "payload_digest")}
+_HEAD = ("head_position", "head_ordinal")
 
 
 _LATER = """
@@ -53,14 +76,40 @@ def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, La
     }
 
 
+def grid_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any]:
+    """Where blocks may be cut, for `accepted_read`, as JSON can carry it: by lane about how many rows, and points."""
+    found = connection.execute(_PAGES, (schema,)).fetchone()
+    percent = min(100.0, 100.0 * SAMPLED_PAGES / max(found[0] if found else 0, 1))
+    query = sql.SQL(
+        "SELECT lane, position, ordinal FROM {schema}.accepted TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"
+    ).format(schema=sql.Identifier(schema), percent=sql.Literal(percent))
+    sampled: dict[str, list[tuple[int, int]]] = {}
+    for lane, position, ordinal in connection.execute(query):
+        sampled.setdefault(lane, []).append((position, ordinal))
+    grid = {}
+    for lane, places in sampled.items():
+        rows = round(len(places) * 100.0 / percent)
+        grid[lane] = {"rows": rows, "points": _points(places, min(max(rows // ROWS_A_POINT, 1), POINTS))}
+    return grid
+
+
 def accepted_read(
-    connection: psycopg.Connection[Any], schema: str, range_: CoordinateRange, width: Width, with_head: bool
+    connection: psycopg.Connection[Any],
+    schema: str,
+    range_: CoordinateRange,
+    width: Width,
+    with_head: bool,
+    grid: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
-    """The record's entries in the range, in no particular order between blocks."""
-    where = _where(range_)
-    if width is Width.FULL:
-        return _read_full(connection, schema, where)
-    return _read_packed(connection, schema, where, width is Width.PAYLOAD, with_head)
+    """The record's entries in the range, in no promised order."""
+    names = list(_NARROW.get(width, schemas.ACCEPTED.names))
+    if width is not Width.FULL:
+        names += [*(_HEAD if with_head else ()), "entry"]
+    table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
+    cuts = grid.get(range_.lane, {"rows": 0, "points": []})
+    blocks = [_where(block) for block in blocks_of(cuts["points"], range_, cuts["rows"])]
+    for arrays in read_packed(connection, [_packed(name) for name in names], table, blocks):
+        yield pa.RecordBatch.from_pydict({name: arrays[name] for name in names})
 
 
 def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str, rows: pa.Table) -> pa.Array:
@@ -77,76 +126,27 @@ def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str,
     return pa.array([key for (key,) in connection.execute(query, given)], pa.string())
 
 
-def _read_packed(
-    connection: psycopg.Connection[Any], schema: str, where: sql.Composable, with_payload: bool, with_head: bool
-) -> Iterator[pa.RecordBatch]:
-    columns: list[LiteralString] = [f"string_agg(int8send(a.{name}), '')" for name in ("position", "ordinal", "entry")]
-    if with_payload:
-        columns += ["string_agg(a.payload_digest, '')"]
-    if with_head:
-        columns += [
-            r"CASE count(a.head_position) WHEN 0 THEN NULL WHEN count(*) THEN ''::bytea"
-            r" ELSE string_agg(CASE WHEN a.head_position IS NULL THEN '\x00'::bytea ELSE '\x01'::bytea END, '') END",
-            "string_agg(int8send(coalesce(a.head_position, 0)), '')",
-            "string_agg(int8send(coalesce(a.head_ordinal, 0)), '')",
-        ]
-    query = sql.SQL("SELECT {columns} FROM {schema}.accepted a WHERE {where} GROUP BY a.position >> {bits}").format(
-        columns=sql.SQL(", ").join(map(sql.SQL, columns)),
-        schema=sql.Identifier(schema),
-        where=where,
-        bits=sql.Literal(BLOCK_BITS),
-    )
-    with connection.cursor() as cursor:
-        for row in cursor.stream(query, binary=True):
-            yield _unpack(row, with_payload, with_head)
+def _packed(name: str) -> Packed:
+    column = sql.SQL("a.{}").format(sql.Identifier(name))
+    match name:
+        case "lane" | "event_id":
+            return packed_text(name, column)
+        case "payload_digest":
+            return packed_digest(name, column)
+        case "accepted_at":
+            return packed_time(name, column)
+        case "head_position" | "head_ordinal":
+            return packed_nullable_integer(name, sql.SQL("int8send({})").format(column), signed)
+        case "admitted_in":
+            return packed_integer(name, sql.SQL("int8send({}::text::bigint)").format(column), signed)
+        case _:
+            return packed_integer(name, sql.SQL("int8send({})").format(column), signed)
 
 
-def _unpack(row: tuple[Any, ...], with_payload: bool, with_head: bool) -> pa.RecordBatch:
-    position, ordinal, entry, *rest = row
-    columns = {"position": _numbers(position), "ordinal": _numbers(ordinal)}
-    count = len(columns["position"])
-    if with_payload:
-        digests = pa.py_buffer(rest.pop(0))
-        columns["payload_digest"] = pa.Array.from_buffers(schemas.DIGEST, count, [None, digests])
-    if with_head:
-        known, head_position, head_ordinal = rest
-        for name, packed in (("head_position", head_position), ("head_ordinal", head_ordinal)):
-            columns[name] = _with_nulls(packed, known, count)
-    columns["entry"] = _numbers(entry)
-    return pa.RecordBatch.from_pydict(columns)
-
-
-def _numbers(packed: bytes) -> pa.Array:
-    return pa.array(np.frombuffer(packed, ">i8").astype(np.int64))
-
-
-def _with_nulls(packed: bytes, known: bytes | None, count: int) -> pa.Array:
-    """`known` None: every value is null; empty: none is; else a byte a value, 0 for null."""
-    if known is None:
-        return pa.nulls(count, pa.int64())
-    mask = np.frombuffer(known, np.uint8) == 0 if known else None
-    return pa.array(np.frombuffer(packed, ">i8").astype(np.int64), mask=mask)
-
-
-def _read_full(connection: psycopg.Connection[Any], schema: str, where: sql.Composable) -> Iterator[pa.RecordBatch]:
-    columns = [
-        sql.SQL("a.admitted_in::text::bigint AS admitted_in")
-        if name == "admitted_in"
-        else sql.SQL("a.{}").format(sql.Identifier(name))
-        for name in schemas.ACCEPTED.names
-    ]
-    query = sql.SQL("SELECT {columns} FROM {schema}.accepted a WHERE {where} ORDER BY lane, position, ordinal").format(
-        columns=sql.SQL(", ").join(columns), schema=sql.Identifier(schema), where=where
-    )
-    with connection.cursor(name="accepted") as cursor:
-        cursor.itersize = ROWS_AT_ONCE
-        cursor.execute(query)
-        while rows := cursor.fetchmany(ROWS_AT_ONCE):
-            columns_of_rows = [list(column) for column in zip(*rows, strict=True)]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(values, field.type) for values, field in zip(columns_of_rows, schemas.ACCEPTED, strict=True)],
-                schema=schemas.ACCEPTED,
-            )
+def _points(places: list[tuple[int, int]], count: int) -> Grid:
+    places.sort()
+    chosen = np.unique(np.linspace(0, len(places) - 1, count + 1).astype(np.int64))
+    return [list(places[at]) for at in chosen]
 
 
 def _where(range_: CoordinateRange) -> sql.Composable:
@@ -155,10 +155,8 @@ def _where(range_: CoordinateRange) -> sql.Composable:
     for end, sign in ends:
         if end is not None:
             parts.append(
-                sql.SQL("(a.position, a.ordinal) {} ({}, {})").format(
-                    sql.SQL(sign),
-                    sql.SQL("{}::bigint").format(sql.Literal(end.position)),
-                    sql.SQL("{}::bigint").format(sql.Literal(end.ordinal)),
+                sql.SQL("(a.position, a.ordinal) {} ({}::bigint, {}::bigint)").format(
+                    sql.SQL(sign), sql.Literal(end.position), sql.Literal(end.ordinal)
                 )
             )
     return sql.SQL(" AND ").join(parts)

@@ -74,8 +74,7 @@ CREATE TABLE {schema}.accepted (
     accepted_at timestamptz NOT NULL,
     admitted_in xid8 NOT NULL,
     payload_digest bytea NOT NULL,
-    op text COLLATE "C" NOT NULL
-        CONSTRAINT accepted_op_is_known CHECK (op IN ('insert', 'update', 'delete')),
+    op text COLLATE "C" NOT NULL,
     event_id text COLLATE "C",
     key text COLLATE "C",
     CONSTRAINT coordinate_is_accepted_once PRIMARY KEY (lane, position, ordinal)
