@@ -29,6 +29,7 @@ from recovery_api.models import (
     Wanted,
 )
 from recovery_api.selectors.plans import plan_get
+from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
@@ -48,7 +49,8 @@ def recovery_request(
     """The recovery of an approved plan, with its intent. Asked twice, it is one recovery.
 
     Raises: NotFound; BadInput for a missing reason or another pipeline's name; Refused where the plan is not
-    approved, the approval lapsed, the sink was restored, or the pipeline has an unfinished recovery.
+    approved, the approval lapsed, the sink was restored, the pipeline has an unfinished recovery, or an attestation
+    that the plan needs is not given.
     """
     plan = plan_get(plan_id)
     pipeline = plan.pipeline
@@ -59,6 +61,7 @@ def recovery_request(
     if (first := _of_plan(plan)) is not None:
         return first
     _check_approval(plan, now)
+    attestations_check(plan, attestations)
     action = f"redriving {pipeline.name}"
     occupied = {"a_pipeline_has_one_unfinished_recovery": partial(_occupied, pipeline, action)}
     with constraints_mapped(action, occupied):
