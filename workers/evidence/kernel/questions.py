@@ -21,7 +21,8 @@ class LaneQuestion:
     empty array owes nothing. `acknowledged`: a table of position and ordinal. `has_journal`: the journal given to
     `judge_block`, or the history itself where that is None, holds everything committed below the floor; False: an
     accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below`, up to
-    which an earlier audit found every entry justified.
+    which an earlier audit found every entry justified. `is_history_whole` False (a replica that lags): the same holds
+    for an entry anywhere, for what was committed may be missing from the reading.
     """
 
     lane: str
@@ -32,6 +33,7 @@ class LaneQuestion:
     acknowledged: pa.Table | None = None
     has_journal: bool = True
     certified_below: Coordinate | None = None
+    is_history_whole: bool = True
 
 
 @dataclass(frozen=True)

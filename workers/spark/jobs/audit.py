@@ -205,7 +205,7 @@ def _question(
     return LaneQuestion(
         lane=lane,
         frontier=f,
-        journal_head=reading.head if reading else None,
+        journal_head=reading.head if reading and source_reading.is_complete else None,
         floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
         acknowledged=pa.table(
@@ -218,6 +218,7 @@ def _question(
         else None,
         has_journal=False,
         certified_below=request.certified.get(lane),
+        is_history_whole=source_reading.is_complete,
     )
 
 
