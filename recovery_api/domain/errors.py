@@ -15,8 +15,8 @@
         ├── NotFound                a table, column, file or row is not there
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
         ├── FrontierRefused         above the safe frontier, or below the floor
+        ├── SinkRestored            the sink lies behind what it said before
         └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
-            └── SinkRestored            the sink lies behind what it said before
 
 Data lives in `args`, text in `__str__`, so that an error survives pickling; across Spark Connect, where only text
 survives, tasks return `as_row` and the driver raises `from_row`. Clients read `code` and the data, never the text.
@@ -157,7 +157,7 @@ class Refused(TerminalError):
     template = "{action} was refused: {reason}. {remedy}"
 
 
-class SinkRestored(Refused):
+class SinkRestored(TerminalError):
     code = "sink_restored"
     fields = ("sink", "says")
     template = "{says} Then plan again: manage.py sinks settle {sink}."

@@ -13,13 +13,12 @@ from recovery_api.selectors.recoveries import recovery_get
 
 CODES = {
     RecoveryOutcome.EXACTLY_ONCE: DONE,
-    RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED: DONE,
     RecoveryOutcome.UNKNOWN: UNKNOWN,
 }
 
 
 def recovery_shown(recovery: Recovery) -> Shown:
-    """Exits 0 when it ended as it should, 1 when something is left, 3 when nothing can be concluded yet."""
+    """Exits 0 exactly once at f, 1 when something stays lost (acknowledged or not), 3 when nothing can be concluded."""
     row = recovery_as_row(recovery)
     code = CODES.get(RecoveryOutcome(recovery.outcome), OWED) if recovery.outcome else UNKNOWN
     return Shown(row, recovery_lines(row), code)

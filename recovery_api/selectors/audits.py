@@ -12,18 +12,23 @@ from recovery_api.domain.errors import NotFound
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Audit, AuditStatus, Pipeline
 
+CERTIFYING_AUDITS = 200
+"""How far back certificates are looked for."""
 
-def certified_by_lane(pipeline: Pipeline) -> dict[str, Coordinate]:
-    """Up to where the latest audit that stands found each lane exactly once. Empty: none did.
+
+def certified_by_lane(pipeline: Pipeline) -> dict[str, tuple[Coordinate, int | None]]:
+    """The highest frontier at which an audit that stands found each lane exactly once, and the record's last entry then.
 
     A restore of the sink voids what was found before it, so such an audit certifies nothing any more.
     """
-    audit = (
-        Audit.objects.filter(pipeline=pipeline, status=AuditStatus.EXACTLY_ONCE, void_since__isnull=True)
-        .order_by("-finished_at")
-        .first()
-    )
-    return {} if audit is None else frontier_from_row(audit.frontier)
+    found: dict[str, tuple[Coordinate, int | None]] = {}
+    audits = Audit.objects.filter(pipeline=pipeline, status=AuditStatus.EXACTLY_ONCE, void_since__isnull=True)
+    for frontier, verified in audits.order_by("-finished_at").values_list("frontier", "verified")[:CERTIFYING_AUDITS]:
+        entry = (verified or {}).get("last_entry")
+        for lane, coordinate in frontier_from_row(frontier).items():
+            if lane not in found or found[lane][0] < coordinate:
+                found[lane] = (coordinate, None if entry is None else int(entry))
+    return found
 
 
 def audit_get(audit_id: UUID | str) -> Audit:

@@ -165,7 +165,9 @@ def recovery_finish(
     return _keep(recovery, written)
 
 
-def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime, reason: str) -> Recovery:
+def recovery_want(
+    recovery: Recovery, wanted: str, *, actor: str, now: datetime, reason: str, wake: bool = True
+) -> Recovery:
     """Asks a running recovery to run, pause or stop; the worker obeys between two steps, and one not begun stops now.
 
     Raises: BadInput; Refused where it is finished.
@@ -189,6 +191,8 @@ def recovery_want(recovery: Recovery, wanted: str, *, actor: str, now: datetime,
                     says = "Stopped before anything was done at the sink."
                     recovery_finish(locked, outcome=RecoveryOutcome.STOPPED, says=says, actor=actor, now=now)
     recovery.refresh_from_db()
+    if wanted == Wanted.STOP and recovery.state != RecoveryState.FINISHED:
+        recovery_settle_request(recovery, actor=actor, now=now, wake=wake)  # somebody has to be there to obey
     return recovery
 
 
@@ -248,7 +252,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         raise Refused(
             f"redriving {plan.pipeline.name}",
             sink.restored_says or "its sink was restored",
-            f"Audit it in full: manage.py audit {plan.pipeline.name} --full.",
+            f"Make it safe: manage.py sinks settle {plan.pipeline.sink.name}.",
         )
     applied = Plan.objects.filter(
         id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
-from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
+from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
 from recovery_api.services.plans import plans_lapse
@@ -50,11 +50,12 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
     return finding
 
 
-def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, actor: str, now: datetime) -> Sink:
+def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: bool, actor: str, now: datetime) -> Sink:
     """The sink, trusted again after a restore, its memory what it says now.
 
     Raises: Refused unless its counter passed the floor and `audit` is a full one, of this sink, begun after the
-    restore was found, that could read the whole record.
+    restore was found, and read the whole record (`is_record_whole`; its verdict may well be owed, or unknown below
+    the floor: the restore is what lost that).
     """
     with transaction.atomic():
         locked = Sink.objects.select_for_update(no_key=True).get(id=sink.id)
@@ -64,9 +65,9 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, actor: str, now: d
         if said.counter <= (locked.counter_floor or 0):
             reason = f"its counter is {said.counter} and must pass {locked.counter_floor}"
             raise Refused(action, reason, "Raise the counter at the sink first.")
-        is_whole = audit.is_full and audit.status != AuditStatus.UNKNOWN and audit.started_at >= locked.restored_at
+        is_whole = audit.is_full and is_record_whole and audit.started_at >= locked.restored_at
         if not is_whole or audit.pipeline.sink_id != sink.id:
-            raise Refused(action, "no full audit has read it since", "Run: manage.py audit PIPELINE --full.")
+            raise Refused(action, "no full audit has read it since", f"Run: manage.py sinks settle {sink.name}.")
         locked.said_identity, locked.said_counter = said.identity, said.counter
         locked.said_fence, locked.said_last_entry = said.fence, said.last_entry
         locked.said_at, locked.restored_at, locked.restored_says, locked.counter_floor = now, None, "", None

@@ -15,6 +15,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(BENCHMARKS)} (all)")
     parser.add_argument("--rows", type=int, action="append", help="obligations of the audit (1000000 and 5000000)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
+    parser.add_argument("--by", choices=["coordinate", "payload"], help="how the audit matches (both)")
     given = parser.parse_args()
     names = given.names or list(BENCHMARKS)
     if unknown := set(names) - set(BENCHMARKS):
@@ -25,7 +26,7 @@ def main() -> None:
         from tests.benchmarks import audit
 
         for rows in given.rows or [1_000_000, 5_000_000]:
-            audit.run(rows, given.rounds)
+            audit.run(rows, given.rounds, given.by)
     if "landing" in names:
         from tests.benchmarks import landing
 

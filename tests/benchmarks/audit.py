@@ -25,13 +25,16 @@ CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919
     'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
 
 
-def run(rows: int, count: int) -> None:
+def run(rows: int, count: int, by: str | None = None) -> None:
     with databases("orders", "mail") as dsns, tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         say(f"making {rows:,} rows at both ends …")
         _make(dsns, rows)
         ways = _Ways(dsns, directory)
+        chosen = [width for width in Width if by in (None, width.value)]
         for width, columns in ((Width.COORDINATE, "coordinates"), (Width.PAYLOAD, "coordinates and payload digests")):
+            if width not in chosen:
+                continue
             print(f"\nA warm full audit of {rows:,} obligations by {columns}")
             peak = ways.check(width)
             rounds(ways.by_name(width), count, "two parallel COPYs of the same columns")

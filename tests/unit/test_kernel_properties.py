@@ -33,6 +33,7 @@ def sides(coordinates):
             "acknowledged": st.lists(coordinates, max_size=2),
             "has_journal": st.booleans(),
             "certified_below": st.none() | coordinates,
+            "certified_entry": st.none() | st.integers(0, 8),
         }
     )
 
@@ -83,6 +84,7 @@ def question_of(lane):
         ),
         has_journal=lane["journal"] is not None or lane["has_journal"],
         certified_below=Coordinate(*lane["certified_below"]) if lane["certified_below"] else None,
+        certified_entry=lane["certified_entry"],
     )
 
 
@@ -98,7 +100,7 @@ def oracle(lane):
     def is_owed(event):
         return event[0] <= frontier and (lane["scope"] is None or event[1][1] in lane["scope"])
 
-    def cause(entry):
+    def cause(place, entry):
         coordinate, event, head = entry
         ahead = head is not None and head < coordinate
         beyond = head is not None and (head > head_of_all if head_of_all is not None else has_journal)
@@ -106,13 +108,14 @@ def oracle(lane):
             if coordinate in coordinates:
                 return "altered"
             if not has_journal and floor and coordinate < floor and not ahead and not beyond:
-                is_certified = lane["certified_below"] and coordinate < lane["certified_below"]
+                seen = lane["certified_entry"] is not None and place <= lane["certified_entry"]
+                is_certified = lane["certified_below"] and coordinate < lane["certified_below"] and seen
                 return None if is_certified else "unknown"
             return "never committed"
         return "ahead of its commit" if ahead else "head not believed" if beyond else None
 
     retained = [(c, e) for c, e in history if floor is None or c >= floor]
-    causes = [cause(entry) for entry in accepted]
+    causes = [cause(place, entry) for place, entry in enumerate(accepted)]
     delta = [event for event in retained if is_owed(event) and not record[event]]
     journal_lost = [event for event in journal if is_owed(event) and not record[event]]
     entries = [c for c, _ in history]

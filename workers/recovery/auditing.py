@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Intent
-from workers.recovery.ends import evidence_directory, request_make, session_open
+from workers.recovery.ends import evidence_directory, request_make, session_open, sink_compare
 from workers.recovery.verdicts import audit_write
 from workers.spark.jobs.audit import evidence_read
 
@@ -19,6 +19,8 @@ def audit_run(intent: Intent, report: Any) -> None:
     Raises: FrontierRefused; Unreachable and other transient errors, after which the intent is offered again.
     """
     started_at = timezone.now()
+    report(step="asking the sink")
+    sink_compare(intent.pipeline)
     asked = intent.arguments.get("frontier")
     request = request_make(
         intent.pipeline,

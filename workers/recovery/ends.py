@@ -12,23 +12,22 @@ import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
 
+from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import SinkRestored
-from recovery_api.domain.restores import SinkMemory
+from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row
+from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.restores import RestoreFinding, SinkMemory
 from recovery_api.models import Intent, Pipeline
 from recovery_api.selectors.audits import certified_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
-from workers.connectors.base import FencedSink, Width
+from workers.connectors.base import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
 from workers.spark import session as engine
-from workers.spark.jobs.audit import AuditRequest
+from workers.spark.jobs.audit import AuditRequest, Certified
 from workers.spark.ranges import EndSpec
-
-
-def source_connector(pipeline: Pipeline) -> Any:
-    return connector_make(pipeline.source.kind, pipeline.source.options)
 
 
 def sink_connector(pipeline: Pipeline) -> Any:
@@ -48,6 +47,7 @@ def request_make(
     evidence: str,
     *,
     frontier: Mapping[str, Coordinate] | None = None,
+    proven: Mapping[str, SafeFrontier] | None = None,
     generation: int | None = None,
     approved: str | None = None,
     excluded: pa.Table | None = None,
@@ -60,7 +60,8 @@ def request_make(
         frontier=dict(frontier or {}),
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
         acknowledged=acknowledged_by_lane(pipeline),
-        certified=certified_by_lane(pipeline),
+        certified={lane: Certified(*found) for lane, found in certified_by_lane(pipeline).items()},
+        proven=dict(proven or {}),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,
@@ -84,17 +85,50 @@ def session_open(intent: Intent) -> Iterator[Any]:
         yield session
 
 
-def sink_remember(pipeline: Pipeline, sink: FencedSink) -> None:
-    """Compare what the sink says now with what it said before, and remember the greater.
+def sink_compare(pipeline: Pipeline) -> RestoreFinding | None:
+    """Compare what the sink says now with what it said before, and remember the greater. None: it keeps no protocol.
 
-    Raises: SinkRestored where it lies behind that memory: nothing fires (THEORY 4, step 9).
+    Where it lies behind that memory it was restored: certificates and waiting plans are void from now on.
     """
-    state = sink.state()
-    finding = remember(
+    if kind_get(pipeline.sink.kind).archetype != Archetype.FENCED:
+        return None
+    state = sink_connector(pipeline).state()
+    return remember(
         pipeline.sink,
         SinkMemory(state.identity, state.counter, state.fence, state.last_entry),
         actor="worker",
         now=timezone.now(),
     )
-    if finding.is_restored:
+
+
+def sink_check(pipeline: Pipeline) -> None:
+    """Raises: SinkRestored where the sink lies behind what it said before: nothing fires (THEORY 4, step 9)."""
+    finding = sink_compare(pipeline)
+    if finding is not None and finding.is_restored:
         raise SinkRestored(pipeline.sink.name, finding.says)
+
+
+def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:
+    """The safe frontier of each lane, as a plan pins it."""
+    return {
+        lane: {
+            "coordinate": coordinate_as_row(reading.safe.coordinate) if reading.safe.coordinate else None,
+            "ground": reading.safe.ground,
+            "says": reading.safe.says,
+            "weakness": reading.safe.weakness,
+        }
+        for lane, reading in readings.items()
+    }
+
+
+def safe_from_rows(rows: Mapping[str, Any]) -> dict[str, SafeFrontier]:
+    """What `safe_as_rows` wrote."""
+    return {
+        lane: SafeFrontier(
+            coordinate_from_row(row["coordinate"]) if row["coordinate"] else None,
+            row["ground"],
+            row["says"],
+            weakness=row["weakness"],
+        )
+        for lane, row in rows.items()
+    }

@@ -40,6 +40,16 @@ def start_positions(found: Evidence) -> dict[str, Coordinate]:
     return start
 
 
+def not_as_approved(found: Evidence) -> str | None:
+    """Why the batch read under the claim is not the approved one, or None. Fewer, each found accepted, is as approved."""
+    approval = found.approval or {}
+    if approval.get("not_approved"):
+        return f"{approval['not_approved']} owed events were not in the approved batch."
+    if approval.get("unexplained"):
+        return f"{approval['unexplained']} approved events are neither owed nor accepted with that content any more."
+    return None
+
+
 def verification_record(recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime) -> Audit:
     """The audit after the fire, kept as this recovery's verification."""
     return audit_write(recovery.pipeline, found, started_at=started_at, is_full=True, intent=intent, recovery=recovery)
@@ -55,7 +65,7 @@ def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]
     if audit is None:
         return RecoveryOutcome.UNKNOWN, "It was never verified: nothing may be concluded."
     at = ", ".join(lane["frontier_says"] for lane in audit.lanes.values())
-    hidden = sum(int(lane["counts"]["lost_hidden"]) for lane in audit.lanes.values())
+    hidden = _hidden(audit)
     unacknowledged = audit.lost_count - audit.acknowledged_count
     handed_over = _is_handed_over(recovery, stored)
     if audit.status == AuditStatus.UNKNOWN:
@@ -75,8 +85,8 @@ def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]
     if audit.premature_count or audit.duplicate_count:
         return (
             RecoveryOutcome.HAZARD,
-            f"Complete at {at}; {audit.premature_count} premature and {audit.duplicate_count} repeated payloads, "
-            "accepted before this recovery, remain.",
+            f"Complete at {at}; the record holds {audit.premature_count} premature and {audit.duplicate_count} repeated "
+            "payloads. A recovery adds none and takes none away; look at the findings.",
         )
     if audit.acknowledged_count:
         return (
@@ -162,11 +172,19 @@ def _is_handed_over(recovery: Recovery, stored: Mapping[str, Any]) -> bool:
     return True
 
 
+HIDDEN = (ds.field("finding") == "lost") & ds.field("is_keyed_hidden") & ~ds.field("is_acknowledged")
+
+
+def _hidden(audit: Audit) -> int:
+    """Owed events, acknowledged ones apart, whose coordinate the sink holds with other content."""
+    if not any(int(lane["counts"]["lost_hidden"]) for lane in audit.lanes.values()):
+        return 0
+    return ds.dataset(parts_of(audit.evidence_uri), format="parquet").count_rows(filter=HIDDEN)
+
+
 def _hidden_coordinates(audit: Audit) -> list[str]:
     parts = parts_of(audit.evidence_uri)
-    hidden = ds.dataset(parts, format="parquet").head(
-        5, columns=["lane", "position", "ordinal"], filter=ds.field("is_keyed_hidden")
-    )
+    hidden = ds.dataset(parts, format="parquet").head(5, columns=["lane", "position", "ordinal"], filter=HIDDEN)
     spelled = {(row["position"], row["ordinal"]): row["coordinate"] for row in audit.findings}
     return [
         spelled.get((str(row["position"]), str(row["ordinal"])), f"{row['position']}:{row['ordinal']}")

@@ -19,7 +19,14 @@ from recovery_api.domain.plans import (
 )
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
-from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
+from workers.recovery.ends import (
+    evidence_directory,
+    request_make,
+    safe_as_rows,
+    session_open,
+    sink_compare,
+    sink_connector,
+)
 from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_inspect, batch_without, parts_split, unrepresentable_read
@@ -33,6 +40,7 @@ def plan_run(intent: Intent, report: Any) -> None:
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
     sink = sink_connector(pipeline)
+    sink_compare(pipeline)
     capability: Capability = sink.capability()
     request = request_make(
         pipeline,
@@ -62,6 +70,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "promise": plan_promise(capability),
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
+            "safe": safe_as_rows(found.source_reading.lanes),
             "parts": [frontier_as_row(part) for part in parts],
             "weaknesses": weaknesses(found, lane_verdicts(found)),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},

@@ -17,17 +17,25 @@ from django.utils import timezone
 
 from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, SinkRestored
+from recovery_api.domain.errors import Refused, SinkRestored, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
-from recovery_api.services import generations, recoveries
+from recovery_api.services import generations, intents, recoveries
 from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes
-from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector, sink_remember
+from workers.recovery.ends import (
+    evidence_directory,
+    request_make,
+    safe_from_rows,
+    session_open,
+    sink_check,
+    sink_connector,
+)
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
+from workers.spark.ranges import parts_of
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -37,15 +45,20 @@ PAUSE_SECONDS = 1.0
 def recovery_run(intent: Intent, report: Any) -> None:
     """Bring the intent's recovery to its end, from wherever a predecessor left it; its intent ends with it.
 
-    Raises: SinkBusy, Unreachable and other transient errors: the intent is offered again, and settles first.
+    A terminal error ends the recovery, never with its claim left open: before the fire nothing is sent and the claim is
+    released; after it the outcome is unknown until somebody settles it.
+    Raises: SinkBusy, Unreachable and other transient errors: the intent is offered again, and settles first; Refused
+    where the intent is no longer ours.
     """
     with session_open(intent) as session:
         run = _Run(intent, report, recovery_get(intent.recovery_id), session)
+        if run.recovery.state == RecoveryState.FINISHED:
+            intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
         while run.recovery.state != RecoveryState.FINISHED:
             try:
                 run.step()
-            except SinkRestored as restored:
-                run.finish_restored(restored)
+            except TerminalError as error:
+                run.refuse(error)
 
 
 class _Run:
@@ -127,10 +140,13 @@ class _Run:
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
+        if not parts_of(plan.evidence_uri):
+            raise Refused("Comparing with what was approved", f"the plan's evidence at {plan.evidence_uri} is gone", "")
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
             frontier=part,
+            proven=safe_from_rows(plan.pins["safe"]),
             generation=generation,
             approved=plan.evidence_uri,
             excluded=unrepresentable_read(plan.evidence_uri),
@@ -138,7 +154,7 @@ class _Run:
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
-            if complaint := _not_as_approved(found):
+            if complaint := outcomes.not_as_approved(found):
                 self.sink.release(generation, complaint)
                 return self._finish(
                     RecoveryOutcome.REFUSED,
@@ -193,13 +209,17 @@ class _Run:
         reading = self._claim_said(generation)
         if answer.word in ("landed", "already fired"):
             return self._landed(reading, answer.word)
-        if answer.word in ("fenced", "no claim", "not armed"):
+        if reading.state == "released":
+            return self._finish(
+                RecoveryOutcome.STOPPED, f"Its claim at {generation} was released; nothing of it landed."
+            )
+        if answer.word == "fenced" or reading.state == "superseded":
             return self._finish_fenced(generation, reading.superseded_by)
-        self.sink.release(generation, "what was staged never became what was armed")
+        problem = f"it answered {answer.word!r}"
+        if answer.word == "mismatch":
+            problem = f"it recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
         raise Refused(
-            f"Firing recovery {self.recovery.id}",
-            f"the sink recomputed another batch than was armed, {FIRE_ATTEMPTS} times",
-            "Look for something that changes contents between source and sink, then plan again.",
+            f"Firing at generation {generation}", f"of the sink, {problem}", "Look at what changes contents on the way."
         )
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
@@ -228,12 +248,17 @@ class _Run:
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
         frontier = frontier_from_row(self.recovery.frontier)
-        directory = evidence_directory("recoveries", f"{self.recovery.id}-verified")
-        request = request_make(self.recovery.pipeline, directory, frontier=frontier)
+        name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
+        request = request_make(
+            self.recovery.pipeline,
+            evidence_directory("recoveries", name),
+            frontier=frontier,
+            proven=safe_from_rows(self.recovery.plan.pins["safe"]),
+        )
         started_at = timezone.now()
         with evidence_read(self.session, request, self.report) as found:
             pass
-        sink_remember(self.recovery.pipeline, self.sink)
+        sink_check(self.recovery.pipeline)
         outcomes.verification_record(self.recovery, self.intent, found, started_at)
         self._move(RecoveryState.HANDING_OVER, EventKind.VERIFIED, outcomes.verification_says(found))
         return None
@@ -246,15 +271,26 @@ class _Run:
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 
-    def finish_restored(self, restored: SinkRestored) -> None:
-        """The sink is not the one this recovery began with: what landed there is gone or not, and only an audit tells."""
-        has_fired = self.recovery.batch_index > 0
-        self._finish(RecoveryOutcome.UNKNOWN if has_fired else RecoveryOutcome.REFUSED, str(restored))
+    def refuse(self, error: TerminalError) -> None:
+        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused."""
+        if not intents.intent_heartbeat(self.intent, timezone.now()):
+            raise error  # another worker goes on with it
+        if self.recovery.batch_index >= self.recovery.batches:
+            return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
+        generation = self.recovery.generation
+        if generation is not None and not isinstance(error, SinkRestored):
+            reading = self._claim_said(generation)
+            if reading.state == "fired" and self.recovery.state == RecoveryState.FIRING:
+                return self._landed(reading, f"found fired after: {error}")
+            if reading.state == "open":
+                self.sink.release(generation, str(error))
+        before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
+        return self._finish(RecoveryOutcome.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
     def _allocate(self) -> int:
-        sink_remember(self.recovery.pipeline, self.sink)
+        sink_check(self.recovery.pipeline)
         answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
         if answer.word != "allocated":
             raise Refused("Allocating a generation", f"the sink answered {answer.word}", "See the sink's state.")
@@ -288,23 +324,29 @@ class _Run:
     def _claim_wait(self) -> float:
         return float(self.recovery.pipeline.options.get("claim_wait_seconds") or 5)
 
-    def _stopped(self, generation: int | None = None) -> bool:
-        """A safe point: ends the recovery where a person asked for it."""
+    def _stopped(self, may_pause: bool = True) -> bool:
+        """A safe point: ends the recovery where a person asked for it, and waits where one asked for that."""
         self.report.check()
-        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE:
+        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE and may_pause:
             self.report(step="paused", says="a claim already taken stays open until somebody says run or stop")
             threading.Event().wait(PAUSE_SECONDS)
         if wanted != Wanted.STOP:
             return False
-        raised = generation or self.recovery.generation
-        says = "Stopped before anything was sent."
-        if raised is not None and self.recovery.state != RecoveryState.REQUESTED:
-            self.sink.release(raised, "stopped by a person")
-            says = (
-                f"Stopped; nothing of generation {raised} landed. The fence stays at {raised}: a relay of an older "
-                "generation is rejected and must ask for a new one."
+        generation = self.recovery.generation
+        fence = ""
+        if generation is not None:
+            self.sink.release(generation, "stopped by a person")
+            fence = (
+                f" The fence stays at {self.sink.state().fence}: a relay of an older generation is rejected and must ask "
+                "for a new one."
             )
-        self._finish(RecoveryOutcome.STOPPED, says)
+        done, parts = self.recovery.batch_index, self.recovery.batches
+        sent = (
+            f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
+            if done
+            else "before anything was sent"
+        )
+        self._finish(RecoveryOutcome.STOPPED, f"Stopped {sent}.{fence}")
         return True
 
     def _finish_fenced(self, generation: int, by: object) -> None:
@@ -356,13 +398,3 @@ class _Run:
             data=data,
             **dict(fields or {}),
         )
-
-
-def _not_as_approved(found: Evidence) -> str | None:
-    """Why the batch read under the claim is not the approved one, or None. Fewer, each found accepted, is as approved."""
-    approval = found.approval or {}
-    if approval.get("not_approved"):
-        return f"{approval['not_approved']} owed events were not in the approved batch."
-    if approval.get("unexplained"):
-        return f"{approval['unexplained']} approved events are neither owed nor accepted with that content any more."
-    return None

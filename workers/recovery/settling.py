@@ -45,7 +45,14 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     audit = audit_write(pipeline, found, started_at=started_at, is_full=True, intent=intent)
-    sink_clear(sink, _said(connector.state()), audit=audit, actor=intent.taken_by, now=timezone.now())
+    sink_clear(
+        sink,
+        _said(connector.state()),
+        audit=audit,
+        is_record_whole=found.sink_reading.is_complete,
+        actor=intent.taken_by,
+        now=timezone.now(),
+    )
     return {
         "sink": sink.name,
         "standing": "trusted again",

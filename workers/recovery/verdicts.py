@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
@@ -60,7 +61,7 @@ def audit_write(
         now=timezone.now(),
         started_at=started_at,
         is_full=is_full,
-        says=" ".join([*worst.says, *_above_says(found)]),
+        says=" ".join([*worst.says, *_duplicates_says(found), *_above_says(found)]),
         intent=intent,
         recovery=recovery,
         generation=recovery.generation if recovery else None,
@@ -80,6 +81,7 @@ def audit_write(
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
+        verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
     )
 
 
@@ -177,6 +179,16 @@ def _above_says(found: Evidence) -> list[str]:
     return said
 
 
+def _duplicates_says(found: Evidence) -> list[str]:
+    """Whose acceptances the repeated payloads are, where one was accepted in several generations."""
+    several = sorted(
+        {number for numbers in found.duplicated_in.values() if len(set(numbers)) > 1 for number in numbers}
+    )
+    if not several:
+        return []
+    return [f"The same payloads were accepted in several generations: {', '.join(map(str, several))}."]
+
+
 def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
     unread = []
     for end, name in ((found.source_reading, "source"), (found.sink_reading, "acceptance record")):
@@ -187,13 +199,17 @@ def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
     return tuple(unread)
 
 
-def _finding_row(found: Evidence, row: dict[str, Any]) -> dict[str, Any]:
-    from recovery_api.domain.coordinates import Coordinate
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
+
+def _finding_row(found: Evidence, row: dict[str, Any]) -> dict[str, Any]:
+    accepted_in = found.duplicated_in.get((row["lane"], row["position"], row["ordinal"], row["accepted_digest"]))
     return {
         **{name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()},
         "position": str(row["position"]),
         "ordinal": str(row["ordinal"]),
         "entry": None if row["entry"] is None else str(row["entry"]),
         "coordinate": found.spell(Coordinate(row["position"], row["ordinal"])),
+        "accepted_in": None if accepted_in is None else [str(generation) for generation in accepted_in],
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.plans import EvidenceClass
 from recovery_api.management.base import DONE, OWED, UNKNOWN, FencepostCommand, Shown
 from recovery_api.management.lines import plan_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
@@ -14,6 +15,7 @@ from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.plans import is_id, plan_get
 from recovery_api.services.plans import plan_request
 
+STUCK = (EvidenceClass.UNKNOWABLE, EvidenceClass.ALTERED_AT_THE_SINK, EvidenceClass.NOT_REPRESENTABLE)
 CODES = {PlanState.NOTHING_OWED: DONE, PlanState.READY: OWED, PlanState.APPROVED: OWED, PlanState.APPLIED: OWED}
 
 
@@ -49,4 +51,6 @@ class Command(FencepostCommand):
 def plan_shown(plan_id: str) -> Shown:
     plan = plan_get(plan_id)
     row = plan_as_row(plan)
-    return Shown(row, plan_lines(row), CODES.get(PlanState(plan.state), UNKNOWN))
+    code = CODES.get(PlanState(plan.state), UNKNOWN)
+    is_stuck = any(int(plan.batch.get(name, 0)) for name in STUCK)
+    return Shown(row, plan_lines(row), OWED if code == DONE and is_stuck else code)

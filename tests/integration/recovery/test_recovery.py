@@ -138,7 +138,7 @@ def test_an_open_transaction_holds_the_safe_frontier_and_is_named(world: World) 
     with psycopg.connect(world.source_dsn, application_name="slow writer") as slow:
         slow.execute("INSERT INTO outbox (\"key\", content) VALUES ('e1', '1')")
         committed(world, "e2")
-        audit = world.audit()
+        audit = world.audit(is_safe=False)
         assert audit.obligation_count == 0
         assert "slow writer" in audit.says
         assert "1 not accepted yet" in audit.says
@@ -161,15 +161,20 @@ def test_the_same_plan_applied_twice_is_one_recovery(world: World) -> None:
 def test_a_sink_behind_what_it_said_before_refuses_a_recovery(world: World) -> None:
     committed(world, "e1", "e2")
     world.recover()
+    committed(world, "e3")
+    approved = world.approve(world.plan())
     sink = world.pipeline.sink
     sink.refresh_from_db()
     sink.said_counter += 5
     sink.save()
-    committed(world, "e3")
-    recovery = world.recover()
+    recovery = world.request(approved)
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
     assert recovery.outcome == RecoveryOutcome.REFUSED
     assert "restored" in recovery.says
     assert world.accepted_keys() == ["e1", "e2"]
+    with pytest.raises(Refused, match="sinks settle"):
+        world.recover()
 
 
 def test_effects_land_with_their_entries_and_an_older_event_never_overwrites_a_newer_one(

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from recovery_api.models import Intent, PlanState, RecoveryOutcome
 from recovery_api.services.plans import plan_request
+from recovery_api.services.recoveries import recovery_want
 from recovery_api.services.sinks import sink_settle_request
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run, world_make
@@ -109,10 +110,11 @@ def test_a_sink_restored_from_a_backup_fires_nothing_until_it_is_settled(
     world.commit(["e2"])
     certified = world.recover()
     assert world.accepted_keys() == ["e1", "e2"]
+    world.commit(["e3"])
+    approved = world.approve(world.plan())
     world.sink_restore(backup)
     assert world.accepted_keys() == ["e1"]
-    world.commit(["e3"])
-    recovery = world.request(world.approve(world.plan()))
+    recovery = world.request(approved)
     run(recovery.intents.get())
     recovery.refresh_from_db()
     assert recovery.outcome == RecoveryOutcome.REFUSED
@@ -158,3 +160,90 @@ def test_injection_in_keys_and_contents_is_data(world: World) -> None:
     recovery = world.recover()
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE
     assert world.accepted_keys() == [hostile]
+
+
+def test_a_writer_that_is_open_now_does_not_stop_an_approved_recovery(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
+) -> None:
+    numbers = {"coordinate": ["id"], "coordinate_spelling": "bigint", "grace_seconds": 0}
+    world = world_make(database_factory, tmp_path, source_more=numbers)
+    world.commit(["e1", "e2"])
+    recovery = world.request(world.approve(world.plan()))
+    with psycopg.connect(world.source_dsn) as slow:
+        slow.execute("INSERT INTO outbox (\"key\", content) VALUES ('e3', '1')")
+        run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says
+    assert world.accepted_keys() == ["e1", "e2"]
+
+
+def test_a_floor_that_rose_past_the_frontier_refuses_and_gives_the_claim_up(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
+) -> None:
+    world = world_make(database_factory, tmp_path, source_more={"retention": "purges"})
+    world.commit(["e1"])
+    world.commit(["e2"])
+    recovery = world.request(world.approve(world.plan()))
+    world.commit(["e3"])
+    with psycopg.connect(world.source_dsn) as connection:
+        connection.execute("DELETE FROM outbox WHERE \"key\" <> 'e3'")
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED
+    assert "floor" in recovery.says
+    assert world.sink().state().open_claim is None
+    assert world.accepted_keys() == []
+
+
+def test_a_stop_between_two_parts_says_what_landed(world: World, tmp_path: Path) -> None:
+    world.pipeline.options = {"batch_limit": 1}
+    world.pipeline.save()
+    world.commit(["e1"])
+    world.commit(["e2"])
+    recovery = world.request(world.approve(world.plan()))
+    gate = tmp_path / "gate"
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), "stopped"],
+        env=environment(FENCEPOST_PAUSE=f"before_outcome:{gate}"),
+    ) as worker:
+        reached(gate)
+        recovery_want(recovery, "stop", actor="ada", now=timezone.now(), reason="enough")
+        gate.touch()
+        assert worker.wait(timeout=120) == 0
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.STOPPED
+    assert "after 1 of 2 parts; 1 landed" in recovery.says
+    assert world.accepted_keys() == ["e1"]
+
+
+def test_a_recovery_whose_worker_gave_up_can_be_stopped(world: World) -> None:
+    world.commit(["e1"])
+    recovery = world.request(world.approve(world.plan()))
+    Intent.objects.filter(recovery=recovery).update(
+        state="failed", error={"code": "internal", "text": "lost"}, finished_at=timezone.now()
+    )
+    recovery_want(recovery, "stop", actor="ada", now=timezone.now(), reason="enough", wake=False)
+    run(recovery.intents.get(state="queued"))
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.STOPPED
+
+
+def test_an_audit_after_a_restore_takes_nothing_as_certified(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
+) -> None:
+    world = world_make(database_factory, tmp_path)
+    world.commit(["e0"])
+    world.deliver(["e0"])
+    backup = world.sink_backup(database_factory)
+    world.commit(["e1"])
+    world.commit(["e2"])
+    world.deliver(["e1", "e2"])
+    assert world.audit().status == "exactly_once"
+    with psycopg.connect(world.source_dsn) as connection:
+        connection.execute("DELETE FROM outbox WHERE \"key\" <> 'e2'")
+    world.source_retention("purges")
+    assert world.audit().status == "exactly_once"  # certified by the audit before
+    e2 = world.batch(["e2"])
+    world.sink_restore(backup)
+    assert world.sink().deliver(0, e2) == ["accepted"]
+    assert world.audit().status == "unknown"  # e1 is gone from both ends, and nobody may call that delivered

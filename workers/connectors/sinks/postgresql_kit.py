@@ -131,6 +131,7 @@ class PostgresqlKit:
                 "snapshot": snapshot,
                 "generation": generation,
                 "oldest_open": oldest_open,
+                "last_entry": last_entry,
                 "grid": record.grid_read(connection, self.kit.schema),
             },
             lanes=record.lanes_read(connection, self.kit.schema),

@@ -120,16 +120,20 @@ def _causes(question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met
         nowhere = causes[NEVER_COMMITTED]
         dropped = record.below(question.floor)[nowhere]
         is_hidden = dropped & ~_among(nowhere, ahead) & ~_among(nowhere, beyond)
-        certified = is_hidden & (
-            record.below(question.certified_below)[nowhere]
-            if question.certified_below
-            else np.zeros(len(nowhere), bool)
-        )
+        certified = is_hidden & _certified(question, record, nowhere)
         causes[NEVER_COMMITTED] = nowhere[~is_hidden]
         causes[BELOW_FLOOR] = nowhere[is_hidden & ~certified]
     causes[AHEAD] = np.setdiff1d(ahead, unknown, assume_unique=True)
     causes[HEAD_NOT_BELIEVED] = np.setdiff1d(beyond, np.concatenate([unknown, ahead]))
     return causes
+
+
+def _certified(question: LaneQuestion, record: Rows, numbers: np.ndarray) -> np.ndarray:
+    """Which of these rows an earlier audit saw, and found justified. A record that gives no entries shows none of it."""
+    entry = record.integers("entry")
+    if question.certified_below is None or question.certified_entry is None or entry is None:
+        return np.zeros(len(numbers), bool)
+    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)
 
 
 def _heads_broken(question: LaneQuestion, record: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -20,8 +20,8 @@ class LaneQuestion:
     lane and not over a block; None: it holds nothing. `floor` None: nothing was dropped. `scope` None: every key; an
     empty array owes nothing. `acknowledged`: a table of position and ordinal. `has_journal`: the journal given to
     `judge_block`, or the history itself where that is None, holds everything committed below the floor; False: an
-    accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below`, up to
-    which an earlier audit found every entry justified.
+    accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below` and the
+    record held it already (`certified_entry`, the last entry then) when an earlier audit found every entry justified.
     """
 
     lane: str
@@ -32,6 +32,7 @@ class LaneQuestion:
     acknowledged: pa.Table | None = None
     has_journal: bool = True
     certified_below: Coordinate | None = None
+    certified_entry: int | None = None
 
 
 @dataclass(frozen=True)

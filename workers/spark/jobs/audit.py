@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.spark.jobs.duplicates import Generations, generations_read
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
@@ -27,21 +28,33 @@ Progress = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
+class Certified:
+    """An earlier audit's word for one lane: its frontier, and the record's last entry then (None: not known)."""
+
+    frontier: Coordinate
+    last_entry: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditRequest:
     """What is to be judged. `frontier` empty: each lane at its safe frontier. `generation`: read under that claim.
 
+    `proven`: the safe frontier that a plan found for each lane, at or above `frontier`. What was safe stays safe, so it
+    is not asked again; a writer that is open now cannot stop a recovery that was approved before.
+
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
-    exactly once; what retention dropped below it was accepted, and justified.
+    exactly once; what retention dropped below it was accepted, and what the record held then was justified.
     """
 
     source: EndSpec
     sink: EndSpec
     evidence: str
     frontier: Mapping[str, Coordinate] = field(default_factory=dict)
+    proven: Mapping[str, SafeFrontier] = field(default_factory=dict)
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
-    certified: Mapping[str, Coordinate] = field(default_factory=dict)
+    certified: Mapping[str, Certified] = field(default_factory=dict)
     width: Width = Width.PAYLOAD
     parts: int = 8
     generation: int | None = None
@@ -76,7 +89,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order."""
+    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order.
+
+    `duplicated_in`: in which generations the first repeated payloads were accepted, where the record says so.
+    """
 
     source_reading: Reading
     sink_reading: Reading
@@ -89,6 +105,7 @@ class Evidence:
     approval: Mapping[str, int] | None
     spec: MeetSpec
     pieces: tuple[Piece, ...]
+    duplicated_in: Generations = field(default_factory=dict)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -103,16 +120,13 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     Raises: FrontierRefused; whatever a connector or a task raised.
     """
     source, sink = request.source.connector(), request.sink.connector()
-    progress(step="pinning the frontier")
-    pinned = source.pin()
-    frontier = {
-        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling)
-        for lane, reading in pinned.lanes.items()
-    }
-    _refuse_unknown_lanes(request, pinned)
+    pinned = {} if request.proven else _pin(request, source, progress)
     with ExitStack() as held:
         sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
+        if request.proven:
+            source_reading = _with_proven(request, source_reading, source.spelling)
+        frontier = pinned or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
         questions = {
             lane: _question(request, lane, frontier, source_reading)
             for lane in _all_lanes(source_reading, sink_reading)
@@ -141,7 +155,32 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
         summaries = ranges_judge(session, spec)
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
-        yield _evidence(spec, frontier, summaries, source.spelling)
+        has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
+        duplicated_in = generations_read(sink, spec) if has_duplicates else {}
+        yield _evidence(spec, frontier, summaries, source.spelling, duplicated_in)
+
+
+def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:
+    """The frontier of each lane, chosen before either snapshot is opened."""
+    progress(step="pinning the frontier")
+    pinned = source.pin()
+    for lane in request.frontier:
+        if lane not in pinned.lanes:
+            raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
+    return {
+        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling)
+        for lane, reading in pinned.lanes.items()
+    }
+
+
+def _with_proven(request: AuditRequest, reading: Reading, spelling: Spelling) -> Reading:
+    """The reading with the safe frontiers a plan proved. Raises: FrontierRefused where the floor has passed one."""
+    lanes = {}
+    for lane, found in reading.lanes.items():
+        asked = request.frontier.get(lane, BEFORE_EVERYTHING)
+        _refuse_below_floor(found, asked, spelling)
+        lanes[lane] = replace(found, safe=request.proven.get(lane, found.safe))
+    return replace(reading, lanes=lanes)
 
 
 def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:
@@ -161,20 +200,18 @@ def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Sp
             "safe frontier",
             " ".join([reading.safe.says, *(f"Waits for {name}." for name in reading.safe.waits_for)]),
         )
-    if reading.floor is not None and asked < reading.floor:
+    _refuse_below_floor(reading, asked, spelling)
+    return asked
+
+
+def _refuse_below_floor(reading: LaneReading, asked: Coordinate, spelling: Spelling) -> None:
+    if reading.floor is not None and BEFORE_EVERYTHING < asked < reading.floor:
         raise FrontierRefused(
             coordinate_format(asked, spelling),
             coordinate_format(reading.floor, spelling),
             "floor",
             "retention dropped what lies below it, and no journal is registered",
         )
-    return asked
-
-
-def _refuse_unknown_lanes(request: AuditRequest, pinned: Reading) -> None:
-    for lane in request.frontier:
-        if lane not in pinned.lanes:
-            raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
 
 
 def _all_lanes(source: Reading, sink: Reading) -> list[str]:
@@ -186,14 +223,15 @@ def _question(
 ) -> LaneQuestion:
     reading = source_reading.lanes.get(lane)
     f = frontier.get(lane, BEFORE_EVERYTHING)
-    if (
-        reading is not None
-        and f != BEFORE_EVERYTHING
-        and (reading.safe.coordinate is None or reading.safe.coordinate < f)
-    ):
+    has_moved_back = reading is not None and (reading.safe.coordinate is None or reading.safe.coordinate < f)
+    if f != BEFORE_EVERYTHING and has_moved_back:
         raise FrontierRefused(
-            str(f.position), "behind it", "safe frontier", "it moved back between two readings: another server answered"
+            f"of lane {lane}",
+            "behind it",
+            "safe frontier",
+            "it moved back between two readings: another server answered",
         )
+    certified = request.certified.get(lane)
     acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
@@ -210,7 +248,8 @@ def _question(
         if acknowledged
         else None,
         has_journal=False,
-        certified_below=request.certified.get(lane),
+        certified_below=certified.frontier if certified else None,
+        certified_entry=certified.last_entry if certified else None,
     )
 
 
@@ -225,7 +264,11 @@ def _floor(reading: LaneReading | None) -> Coordinate | None:
 
 
 def _evidence(
-    spec: MeetSpec, frontier: Mapping[str, Coordinate], summaries: list[dict[str, Any]], spelling: Spelling
+    spec: MeetSpec,
+    frontier: Mapping[str, Coordinate],
+    summaries: list[dict[str, Any]],
+    spelling: Spelling,
+    duplicated_in: Generations,
 ) -> Evidence:
     lanes = {}
     for lane in spec.questions:
@@ -255,6 +298,7 @@ def _evidence(
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),
+        duplicated_in=duplicated_in,
     )
 
 
