@@ -255,6 +255,10 @@ class FencedSink(Sink, Protocol):
 
     def release(self, generation: int, reason: str) -> Answer: ...
 
+    def staged_purge(self) -> int:
+        """Takes away the staged rows that no open claim needs; how many."""
+        ...
+
     def counter_raise(self, above: int) -> int:
         """After a restore of either side: no number up to `above` is allocated any more. Returns where it stands."""
         ...

@@ -268,6 +268,7 @@ class _Run:
         crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
         stored = self.sink.hand_over()
+        self.sink.staged_purge()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 

@@ -125,6 +125,8 @@ def test_the_relay_starts_where_the_recovery_handed_over(world: World) -> None:
     last = world.batch(["e2"]).to_pylist()[0]
     assert recovery.start == {"0": {"position": str(last["position"]), "ordinal": str(last["ordinal"])}}
     assert dict(world.sink().hand_over()) == recovery.start
+    with psycopg.connect(world.sink_dsn) as connection:
+        assert connection.execute("SELECT count(*) FROM fencepost.staged").fetchone() == (0,)
 
 
 def test_work_above_the_frontier_is_counted_as_what_the_fence_may_strand(world: World) -> None:

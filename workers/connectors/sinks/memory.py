@@ -280,6 +280,14 @@ class Memory:
                 held = self.store.claims[generation] = replace(held, state=ClaimState.RELEASED.value)
             return Answer(held.state)
 
+    def staged_purge(self) -> int:
+        with self.store.lock:
+            claims = self.store.claims
+            done = [key for key in self.store.staged if key[0] not in claims or claims[key[0]].state != ClaimState.OPEN]
+            for key in done:
+                del self.store.staged[key]
+        return len(done)
+
     def altered(self) -> list[tuple[Where, bytes]]:
         """Coordinates offered again with other content, and the digest offered, once each."""
         with self.store.lock:
