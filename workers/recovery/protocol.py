@@ -247,12 +247,11 @@ class _Run:
         crash_point(Point.BEFORE_VERIFY)
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
-        frontier = frontier_from_row(self.recovery.frontier)
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", name),
-            frontier=frontier,
+            frontier=frontier_from_row(self.recovery.frontier),
             proven=safe_from_rows(self.recovery.plan.pins["safe"]),
         )
         started_at = timezone.now()
