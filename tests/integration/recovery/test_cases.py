@@ -111,27 +111,35 @@ def numbered(
 
 
 @contextmanager
-def between_the_readings(dsn: Path, act: Callable[[], None]) -> Iterator[None]:
-    """`act` runs when the sink is first opened inside, which is after the pin and before either held snapshot.
+def between_the_readings(source: Path, sink: Path, act: Callable[[], None]) -> Iterator[None]:
+    """`act` runs inside when the sink is first opened after the source was: after the pin, before both held snapshots.
 
-    The sink's credential file is a pipe until then: who reads it waits for what is written here.
+    The credential files are pipes until then: who reads one waits for what is written here.
     """
-    text = dsn.read_text()
-    dsn.unlink()
-    os.mkfifo(dsn)
     failures: list[BaseException] = []
+    texts = {path: path.read_text() for path in (source, sink)}
 
-    def feed() -> None:
-        with dsn.open("w") as pipe:  # returns once somebody reads
-            dsn.unlink()
-            dsn.write_text(text)
+    def pipe_make(path: Path) -> None:
+        path.unlink()
+        os.mkfifo(path)
+
+    def answer(path: Path, first: Callable[[], None]) -> None:
+        """Once somebody reads `path` it is a file again; they get their text after `first`."""
+        with path.open("w") as pipe:
+            path.unlink()
+            path.write_text(texts[path])
             try:
-                act()
+                first()
             except BaseException as failure:
                 failures.append(failure)
-            pipe.write(text)
+            pipe.write(texts[path])
 
-    thread = threading.Thread(target=feed, daemon=True)
+    def answer_both() -> None:
+        answer(source, lambda: pipe_make(sink))
+        answer(sink, act)
+
+    pipe_make(source)
+    thread = threading.Thread(target=answer_both, daemon=True)
     thread.start()
     yield
     thread.join(timeout=60)
@@ -206,7 +214,7 @@ def test_what_commits_between_two_readings_is_neither_premature_nor_lost(numbere
             pipeline.commit(None)
             pipeline.deliver(12)
 
-        with between_the_readings(tmp_path / "sink.dsn", interleave):
+        with between_the_readings(tmp_path / "source.dsn", tmp_path / "sink.dsn", interleave):
             audit = pipeline.world.audit()
         assert pipeline.accepted()[-1] == 12
         assert audit.lanes["0"]["frontier_says"] == "10"
