@@ -218,10 +218,9 @@ def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> t
     if _may_hide(counts):
         reasons.append("Coordinates do not ascend: matching by coordinate may hide owed events. Judge by payload.")
     if counts.justification_unknown:
-        reasons.append(
-            f"{_number(counts.justification_unknown, 'accepted entry', 'accepted entries')} below the floor: without a"
-            " journal nothing shows whether they were committed."
-        )
+        where = "beyond what could be read:" if evidence.unread else "below the floor: without a journal"
+        entries = _number(counts.justification_unknown, "accepted entry", "accepted entries")
+        reasons.append(f"{entries} {where} nothing shows whether they were committed.")
     return tuple(reasons)
 
 

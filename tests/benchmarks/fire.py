@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.ipc
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import kit_options
@@ -83,7 +84,7 @@ def _compare(dsn: str, target: dict[str, str], count: int) -> None:
         print({name: [round(value, 2) for value in values] for name, values in seconds.items()})
 
 
-def _prepare(sink: Any, number: int) -> tuple[int, list[pa.RecordBatch], BatchDigest, bytes]:
+def _prepare(sink: Any, number: int) -> tuple[int, list[bytes], BatchDigest, bytes]:
     generation = int(sink.generation_allocate("recoverer", "bench").data["generation"])
     assert sink.claim(generation, {}).word == "granted"
     sink.staged_purge()
@@ -107,7 +108,7 @@ def _prepare(sink: Any, number: int) -> tuple[int, list[pa.RecordBatch], BatchDi
         for place, text in zip(positions, contents, strict=True)
     ]
     digest = batch_digest(entry_digests(["0"] * BATCH, positions, [0] * BATCH, payloads))
-    batches = [rows.slice(start, ROWS) for start in range(0, BATCH, ROWS)]
+    batches = [rows.slice(start, ROWS).serialize().to_pybytes() for start in range(0, BATCH, ROWS)]
     lines = "".join(
         f"0\t{place}\t0\tevent {place}\tinsert\tkey {place}\t{text}\n"
         for place, text in zip(positions, contents, strict=True)
@@ -115,7 +116,7 @@ def _prepare(sink: Any, number: int) -> tuple[int, list[pa.RecordBatch], BatchDi
     return generation, batches, BatchDigest(BATCH, digest), lines.encode()
 
 
-def _land_plain(dsn: str, prepared: tuple[int, list[pa.RecordBatch], BatchDigest, bytes]) -> None:
+def _land_plain(dsn: str, prepared: tuple[int, list[bytes], BatchDigest, bytes]) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("TRUNCATE plain_staged")
         with connection.cursor().copy("COPY plain_staged FROM STDIN") as copy:
@@ -130,7 +131,7 @@ def _land(
     sink: Any,
     pool: Any,
     options: dict[str, Any],
-    prepared: tuple[int, list[pa.RecordBatch], BatchDigest, bytes],
+    prepared: tuple[int, list[bytes], BatchDigest, bytes],
     seconds: dict[str, list[float]],
 ) -> None:
     import time
@@ -138,7 +139,8 @@ def _land(
     generation, batches, digest, _ = prepared
     arm = int(sink.arm(generation, digest, {}).data["arm"])
     began = time.perf_counter()
-    parts = [batches[number::STAGERS] for number in range(STAGERS)]
+    share = len(batches) // STAGERS
+    parts = [batches[number * share : (number + 1) * share] for number in range(STAGERS)]
     pool.map(_stage, [(options, generation, arm, part) for part in parts], chunksize=1)
     seconds["stage"].append(time.perf_counter() - began)
     began = time.perf_counter()
@@ -147,6 +149,7 @@ def _land(
     assert (fired.word, fired.data["landed_count"]) == ("landed", BATCH), fired
 
 
-def _stage(work: tuple[dict[str, Any], int, int, list[pa.RecordBatch]]) -> None:
+def _stage(work: tuple[dict[str, Any], int, int, list[bytes]]) -> None:
     options, generation, arm, batches = work
-    connector_make("postgresql_kit", options).stage(generation, arm, iter(batches))
+    rows = (pa.ipc.read_record_batch(batch, schemas.BATCH) for batch in batches)
+    connector_make("postgresql_kit", options).stage(generation, arm, rows)

@@ -22,7 +22,7 @@ from workers.spark.ranges import EndSpec, MeetSpec
 
 pytestmark = pytest.mark.spark
 
-VECTORS = Path(os.environ.get("FENCEPOST_VECTORS", Path(__file__).parent.parent / "contract" / "vectors"))
+VECTORS = Path(os.environ.get("FENCEPOST_VECTORS") or Path(__file__).parent.parent / "contract" / "vectors")
 FILES = ["verdicts.json", "verdicts_random.json"]
 
 

@@ -41,6 +41,7 @@ def positions(table):
 
 
 def test_torn_tail_and_glued_record_are_named_and_never_silently_missing(tmp_path):
+    """RC-36: 1, 4 and 5 are read; lines 2 and 5 are named by byte, 3 with the line it is glued into."""
     second = line(2)[:30]
     lines = [line(1) + b"\n", second + line(3) + b"\n", b"\0" * 64 + line(4) + b"\n", line(5) + b"\n", line(6)[:15]]
     file, table = read(written(tmp_path, b"".join(lines)))
@@ -58,6 +59,7 @@ def test_torn_tail_and_glued_record_are_named_and_never_silently_missing(tmp_pat
 
 
 def test_byte_order_mark_crlf_and_blank_lines_are_mended_and_said(tmp_path):
+    """RC-36."""
     content = b"\xef\xbb\xbf" + line(1) + b"\r\n\r\n   \n" + line(2) + b"\r\n" + line(3)
     file, table = read(written(tmp_path, content))
     assert positions(table) == [1, 2, 3]
@@ -66,6 +68,7 @@ def test_byte_order_mark_crlf_and_blank_lines_are_mended_and_said(tmp_path):
 
 
 def test_a_cut_inside_a_character_is_named_with_its_byte(tmp_path):
+    """RC-36."""
     whole = json.dumps({"coordinate": 2, **EVENT, "value": "é"}, ensure_ascii=False).encode()
     at = whole.index("é".encode()) + 1
     file, table = read(written(tmp_path, line(1) + b"\n" + whole[:at] + b'"}\n' + line(3) + b"\n" + whole[:at]))
@@ -111,6 +114,7 @@ def test_records_that_cannot_serve_are_refused_with_their_line(tmp_path, content
 
 @pytest.mark.parametrize("text", ["A", "A/", "G/1", "A/1/2", "-A/10", "1.5", "", "7001:", "12 34", "0x10", "１２"])
 def test_malformed_coordinates_are_refused(tmp_path, text):
+    """RC-11."""
     with pytest.raises(BadCoordinate):
         read(written(tmp_path, line(text) + b"\n"))
 
@@ -123,6 +127,7 @@ def test_numbers_that_are_no_coordinate_are_refused(tmp_path, number):
 
 
 def test_four_spellings_of_a_log_position_are_one_coordinate(tmp_path):
+    """RC-11: FF/FFFFFFFF and 100/0 are one apart; 9/FFFFFF00 < A/10."""
     spelled = ["FF/FFFFFFFF", "100/0", "9/FFFFFF00", "A/10", "a/10", "A/00000010", 42949672976, "42949672976"]
     _, table = read(written(tmp_path, b"".join(line(text) + b"\n" for text in spelled)))
     held = positions(table)
@@ -141,6 +146,7 @@ def test_spelling_is_decided_over_all_files_never_per_value(tmp_path):
 
 
 def test_unsigned_coordinates_turned_negative_meet_when_declared_and_are_ambiguous_when_not(tmp_path):
+    """RC-18: 5 < 2^63-1 < 2^63 < 2^64-1, and zero; undeclared, the sign is ambiguous."""
     unsigned = [5, 9223372036854775807, 9223372036854775808, 18446744073709551615, 0]
     signed = [5, 9223372036854775807, -9223372036854775808, -1, 0]
     first = written(tmp_path, b"".join(line(n) + b"\n" for n in unsigned))

@@ -113,6 +113,7 @@ def test_altered_and_unrepresentable_contents_are_told_apart(judge):
 
 
 def test_a_torn_record_is_unknown_never_clean_and_says_what_was_read(judge):
+    """RC-36: the exit status differs from a clean read's."""
     whole = (json.dumps(event(1)) + "\n" + json.dumps(event(2)) + "\n").encode()
     code, out, _ = judge(whole, whole + b'{"coordinate": 3, "op"', 2)
     assert code == 3

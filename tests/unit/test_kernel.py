@@ -48,6 +48,15 @@ def test_empty_sides_have_verdicts():
     assert found(findings, "lost") == [7]
 
 
+def test_an_entry_that_a_history_not_read_whole_lacks_is_unknown_wherever_it_lies():
+    """RC-06: what is lost of the part that was read stays lost, and an altered entry altered."""
+    history, accepted = side([51, 52, 53], [1, 1, 1]), side([7, 51, 53, 54], [1, 9, 1, 1])
+    counts, findings = judged(history, accepted, has_journal=False, is_history_whole=False)
+    assert found(findings, "unknown") == [7, 54]
+    assert (counts.justification_unknown, counts.premature, counts.premature_altered) == (2, 1, 1)
+    assert found(findings, "lost") == [51, 52]
+
+
 def test_an_altered_entry_leaves_its_obligation_lost_and_hidden_from_keyed_matching():
     counts, findings = judged(side([1, 2], [1, 1]), side([1, 2], [1, 9]))
     lost, premature = findings.to_pylist()

@@ -147,7 +147,7 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
     safe = lane.reading.safe
     certified = found.spec.questions[lane.lane].certified_below
     below = Below.NOTHING_DROPPED
-    if lane.counts.justification_unknown:
+    if lane.counts.justification_unknown and found.source_reading.is_complete:
         below = Below.NOTHING
     elif lane.reading.floor is not None:
         below = Below.CERTIFIED if certified is not None and lane.reading.floor <= certified else Below.NOTHING

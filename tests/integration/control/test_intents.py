@@ -127,6 +127,7 @@ def test_intent_can_be_cancelled_until_it_is_taken(pipeline, now):
 
 
 def test_unknown_argument_is_named(pipeline, now):
+    """RC-75."""
     with pytest.raises(UnknownOption, match=r"audit\.frontir: no such option\. Did you mean 'frontier'"):
         intent_create(IntentAction.AUDIT, actor="x", now=now, pipeline=pipeline, arguments={"frontir": "1"})
 

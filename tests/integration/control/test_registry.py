@@ -38,6 +38,7 @@ def ends(db, now):
     ],
 )
 def test_what_cannot_be_used_is_named_and_nothing_is_registered(db, now, kind, options, error, words):
+    """RC-75: an unknown kind, option or value is an error that names it; nothing starts."""
     with pytest.raises(error) as raised:
         source_create("orders", kind, options, actor="owner", now=now)
     assert words in str(raised.value) and "hunter2" not in str(raised.value)
@@ -56,6 +57,7 @@ def test_name_nobody_could_type_is_refused(ends, now, name):
 
 
 def test_scope_left_out_is_every_key_and_an_empty_one_is_refused(ends, now):
+    """RC-75: an empty selection is refused, never everything."""
     with pytest.raises(BadInput, match=r"pipeline\.scope: is empty"):
         pipeline_create("mail", *ends, actor="owner", now=now, scope=[])
     with pytest.raises(BadInput, match="not a list of keys"):
@@ -64,6 +66,7 @@ def test_scope_left_out_is_every_key_and_an_empty_one_is_refused(ends, now):
 
 
 def test_unknown_pipeline_option_is_named(ends, now):
+    """RC-75."""
     with pytest.raises(UnknownOption, match="Did you mean 'batch_limit'"):
         pipeline_create("mail", *ends, actor="owner", now=now, options={"batch_limt": 5})
     assert not Pipeline.objects.exists()

@@ -57,6 +57,7 @@ def test_a_record_is_read_in_the_shape_of_evidence_with_its_duplicates(bench: Be
 
 
 def test_a_record_says_that_it_has_no_fence_everywhere(bench: Bench) -> None:
+    """RC-44: what cannot be fenced is said up front."""
     bench.run.execute(RECORD)
     sink = bench.sink(**MAPPED)
     capability = sink.capability()

@@ -94,13 +94,27 @@ def test_names_that_shadow_the_connectors_own_are_still_the_tables(bench: Bench)
 
 
 def test_a_folded_name_is_an_error_that_names_the_real_ones(bench: Bench) -> None:
+    """RC-33: never "0 events, OK"."""
     bench.run.execute('CREATE TABLE "OutboxEvents" (id bigint PRIMARY KEY)')
     with pytest.raises(NotFound, match="'OutboxEvents'"):
         bench.source("outboxevents").pin()
 
 
+def test_injection_in_a_table_name_is_a_name(bench: Bench) -> None:
+    """RC-33: quoted, never executed."""
+    bench.run.execute("CREATE TABLE outbox (id bigint PRIMARY KEY)")
+    hostile = 'outbox"; DROP TABLE outbox; --'
+    with pytest.raises(NotFound):
+        bench.source(hostile).pin()
+    bench.run.execute(sql.SQL("CREATE TABLE {} (id bigint PRIMARY KEY)").format(sql.Identifier(hostile)))
+    bench.run.execute(sql.SQL("INSERT INTO {} VALUES (5)").format(sql.Identifier(hostile)))
+    for name, held in ((hostile, ["5"]), ("outbox", [])):
+        source = bench.source(name)
+        assert spelled(source, history(source)) == held
+
+
 def test_log_positions_are_numbers_in_every_spelling(bench: Bench) -> None:
-    """RC-11."""
+    """RC-11: a < b by exactly one, c < d, and every spelling of d is one coordinate."""
     bench.run.execute("CREATE TABLE outbox (lsn pg_lsn PRIMARY KEY)")
     bench.run.execute("INSERT INTO outbox VALUES ('100/0'), ('FF/FFFFFFFF'), ('A/10'), ('9/FFFFFF00')")
     source = bench.source(coordinate="lsn", coordinate_spelling="pg_lsn")
@@ -129,7 +143,7 @@ def test_log_positions_are_numbers_in_every_spelling(bench: Bench) -> None:
 
 
 def test_unsigned_numbers_are_one_coordinate_however_they_are_stored(bench: Bench) -> None:
-    """RC-18."""
+    """RC-18: 2^63 alone is missing; -1 and 18446744073709551615 are one event."""
     numbers = [0, 5, 2**63 - 1, 2**63, 2**64 - 1]
     bench.run.execute("CREATE TABLE outbox (id numeric(20, 0) PRIMARY KEY); CREATE TABLE long (id bigint)")
     bench.run.execute("CREATE TABLE accepted (id numeric, content jsonb)")

@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import Bench, history, lane, spelled
+from workers.connectors.base import Width
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.services import Place
+from workers.recovery.verdicts import findings_page, lane_verdicts
+from workers.spark.jobs.audit import AuditRequest, evidence_read
+from workers.spark.ranges import EndSpec
 
 pytestmark = pytest.mark.slow
 
@@ -142,3 +147,60 @@ def test_a_lagging_replica_bounds_the_verdict_and_is_never_ok(bench: Bench, repl
     primary = bench.source()
     assert lane(primary.pin()).safe.coordinate == Coordinate(54)
     assert spelled(primary, history(primary)) == ["51", "52", "53", "54"]
+
+
+class Here:
+    """An engine of one process: what a Spark session does with tasks over ranges, done in place."""
+
+    def range(self, start: int, end: int, step: int, partitions: int) -> Here:
+        self.batch = pa.record_batch([pa.array(range(start, end, step))], names=["id"])
+        return self
+
+    def mapInArrow(self, task: Any, schema: str) -> Here:
+        self.rows = pa.Table.from_batches(list(task(iter([self.batch]))))
+        return self
+
+    def select(self, *names: str) -> Here:
+        return self
+
+    def toArrow(self) -> pa.Table:
+        return self.rows
+
+
+@pytest.mark.parametrize("coordinate", [["id"], ["tx", "id"]], ids=["number", "transaction id"])
+def test_what_was_accepted_beyond_the_replay_is_unknown_and_not_premature(
+    bench: Bench, replica: Replica, tmp_path: Path, coordinate: list[str]
+) -> None:
+    """RC-06: 51 and 53 are replayed and 52 is not; the sink shows 54, too: unknown, exit 3, nothing premature or lost."""
+    spelling = "bigint" if coordinate == ["id"] else "xid8_bigint"
+    bench.run.execute(
+        "CREATE TABLE outbox (tx xid8 NOT NULL DEFAULT pg_current_xact_id(),"
+        " id bigint GENERATED ALWAYS AS IDENTITY (START 51), PRIMARY KEY (tx, id), UNIQUE (id))"
+    )
+    bench.run.execute("INSERT INTO outbox DEFAULT VALUES")  # 51
+    fifty_two = bench.session()
+    fifty_two.execute("INSERT INTO outbox DEFAULT VALUES")
+    bench.run.execute("INSERT INTO outbox DEFAULT VALUES")  # 53
+    replica.replay_up_to_now()
+    replica.pause()
+    fifty_two.commit()
+    bench.run.execute("INSERT INTO outbox DEFAULT VALUES")  # 54
+    bench.run.execute("CREATE TABLE accepted AS SELECT tx, id, NULL::jsonb AS content FROM outbox WHERE id <> 52")
+
+    ends = [
+        EndSpec(connector.kind, connector.options)
+        for connector in (
+            bench.source(coordinate=coordinate, coordinate_spelling=spelling, dsn=replica.dsn),
+            bench.sink(coordinate=coordinate, coordinate_spelling=spelling, content="content"),
+        )
+    ]
+    request = AuditRequest(*ends, evidence=str(tmp_path / "evidence"), width=Width.PAYLOAD)
+    with evidence_read(Here(), request, lambda **_: None) as found:
+        verdict = lane_verdicts(found)["0"]
+        page = findings_page(found)
+    assert (verdict.status.value, verdict.exit_code) == ("unknown", 3)
+    assert (verdict.counts.premature, verdict.counts.duplicate_payloads, verdict.counts.lost) == (0, 0, 0)
+    assert [row["finding"] for row in page] == ["unknown"]
+    assert page[0]["coordinate"].rpartition(":")[2] == "54"
+    assert any("replica" in reason for reason in verdict.unknown_because)
+    assert verdict.is_hazard_free is None

@@ -25,6 +25,7 @@ ALTERED = "altered"
 AHEAD = "ahead of its commit"
 HEAD_NOT_BELIEVED = "head not believed"
 BELOW_FLOOR = "below the floor, no journal"
+NOT_READ = "not in the history as far as it was read"
 
 CAUSE_COUNTS = {
     NEVER_COMMITTED: "premature_never_committed",
@@ -32,6 +33,7 @@ CAUSE_COUNTS = {
     AHEAD: "premature_ahead",
     HEAD_NOT_BELIEVED: "premature_head_not_believed",
     BELOW_FLOOR: "justification_unknown",
+    NOT_READ: "justification_unknown",
 }
 
 
@@ -116,13 +118,16 @@ def _causes(question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met
         has_coordinate = first_at(keys.accepted[unknown], keys.journal) >= 0
     ahead, beyond = _heads_broken(question, record)
     causes = {ALTERED: unknown[has_coordinate], NEVER_COMMITTED: unknown[~has_coordinate]}
-    if not question.has_journal and question.floor is not None and len(causes[NEVER_COMMITTED]):
+    is_bounded = question.floor is not None or not question.is_history_whole
+    if not question.has_journal and is_bounded and len(causes[NEVER_COMMITTED]):
         nowhere = causes[NEVER_COMMITTED]
-        dropped = record.below(question.floor)[nowhere]
-        is_hidden = dropped & ~_among(nowhere, ahead) & ~_among(nowhere, beyond)
+        may_be_missing = np.ones(len(nowhere), bool)
+        if question.is_history_whole and question.floor is not None:
+            may_be_missing = record.below(question.floor)[nowhere]
+        is_hidden = may_be_missing & ~_among(nowhere, ahead) & ~_among(nowhere, beyond)
         certified = is_hidden & _certified(question, record, nowhere)
         causes[NEVER_COMMITTED] = nowhere[~is_hidden]
-        causes[BELOW_FLOOR] = nowhere[is_hidden & ~certified]
+        causes[BELOW_FLOOR if question.is_history_whole else NOT_READ] = nowhere[is_hidden & ~certified]
     causes[AHEAD] = np.setdiff1d(ahead, unknown, assume_unique=True)
     causes[HEAD_NOT_BELIEVED] = np.setdiff1d(beyond, np.concatenate([unknown, ahead]))
     return causes
@@ -276,7 +281,7 @@ def _premature_findings(
     tables = [schemas.FINDING.empty_table()]
     counts = dict.fromkeys(CAUSE_COUNTS.values(), 0)
     for cause, numbers in causes.items():
-        counts[CAUSE_COUNTS[cause]] = len(numbers)
+        counts[CAUSE_COUNTS[cause]] += len(numbers)
         if len(numbers):
             committed = (
                 first_at(keys.accepted[numbers], keys.journal) if cause == ALTERED else np.full(len(numbers), -1)
@@ -284,7 +289,7 @@ def _premature_findings(
             tables.append(
                 _findings(
                     question,
-                    "unknown" if cause == BELOW_FLOOR else "premature",
+                    "unknown" if cause in (BELOW_FLOOR, NOT_READ) else "premature",
                     record,
                     numbers,
                     cause=pa.repeat(pa.scalar(cause), len(numbers)),

@@ -22,6 +22,8 @@ class LaneQuestion:
     `judge_block`, or the history itself where that is None, holds everything committed below the floor; False: an
     accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below` and the
     record held it already (`certified_entry`, the last entry then) when an earlier audit found every entry justified.
+    `is_history_whole` False (a replica that lags): the same holds for an entry anywhere, for what was committed may be
+    missing from the reading.
     """
 
     lane: str
@@ -33,6 +35,7 @@ class LaneQuestion:
     has_journal: bool = True
     certified_below: Coordinate | None = None
     certified_entry: int | None = None
+    is_history_whole: bool = True
 
 
 @dataclass(frozen=True)

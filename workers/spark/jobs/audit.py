@@ -236,7 +236,7 @@ def _question(
     return LaneQuestion(
         lane=lane,
         frontier=f,
-        journal_head=reading.head if reading else None,
+        journal_head=reading.head if reading and source_reading.is_complete else None,
         floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
         acknowledged=pa.table(
@@ -250,6 +250,7 @@ def _question(
         has_journal=False,
         certified_below=certified.frontier if certified else None,
         certified_entry=certified.last_entry if certified else None,
+        is_history_whole=source_reading.is_complete,
     )
 
 
