@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 EFFECT = """
 CREATE TABLE state ("key" text PRIMARY KEY, content jsonb);
 CREATE FUNCTION remember(lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb) RETURNS void
-LANGUAGE sql AS $$
+LANGUAGE sql SECURITY DEFINER AS $$
     INSERT INTO public.state VALUES (key, content) ON CONFLICT ("key") DO UPDATE SET content = EXCLUDED.content
 $$;
 """
