@@ -71,11 +71,16 @@ def test_sink_is_cleared_by_a_raised_counter_and_a_full_audit(pipeline, now, lat
     remember(sink, LESS, later(seconds=1))
     after = later(seconds=2)
     raised = SinkMemory("one", 8, 5, 80)
-    narrow, unknown = record(pipeline, after, is_full=False), record(pipeline, after, status="unknown", code=3)
-    for audit, said in ((early, raised), (narrow, raised), (unknown, raised), (record(pipeline, after), LESS)):
+    whole, narrow = record(pipeline, after, status="unknown", code=3), record(pipeline, after, is_full=False)
+    for audit, said, is_whole in (
+        (early, raised, True),
+        (narrow, raised, True),
+        (whole, raised, False),
+        (whole, LESS, True),
+    ):
         with pytest.raises(Refused):
-            sink_clear(sink, said, audit=audit, actor="worker", now=later(seconds=3))
-    cleared = sink_clear(sink, raised, audit=record(pipeline, after), actor="worker", now=later(seconds=3))
+            sink_clear(sink, said, audit=audit, is_record_whole=is_whole, actor="worker", now=later(seconds=3))
+    cleared = sink_clear(sink, raised, audit=whole, is_record_whole=True, actor="worker", now=later(seconds=3))
     assert cleared.restored_at is None and cleared.said_last_entry == 80
     assert not remember(sink, raised, later(seconds=4)).is_restored
 
