@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from tests.contract.sink_engines import digest_make, event_make, rows_make
@@ -138,6 +139,25 @@ def test_named_effect_is_called_once_an_entry_in_coordinate_order(world_make: Ca
     found = world.admin.execute("SELECT position FROM calls ORDER BY number").fetchall()
     assert [position for (position,) in found] == [2, 1, 5, 9]
     assert world.sink.facts()["effect"]["order"] == "ordered"
+
+
+def test_later_accepted_keys_are_those_above_their_own_lowest_coordinate_in_the_same_lane(
+    world_make: Callable[..., KitWorld],
+) -> None:
+    world = world_make(prepare=CALLS, effect_function="Effect", effect_order="ordered")
+    events = [(2, "before"), (6, "overtaken"), (7, "overtaken"), (8, "not asked"), (9, "twice")]
+    for position, key in events:
+        world.deliver(world.connect(world.relay), 0, position, key=key)
+    asked = [(1, "other"), (3, "before"), (5, "overtaken"), (4, "twice"), (10, "twice"), (1, None)]
+    columns = {
+        "position": pa.array([position for position, _ in asked], pa.int64()),
+        "ordinal": pa.array([0 for _ in asked], pa.int64()),
+        "key": pa.array([key for _, key in asked], pa.string()),
+    }
+    with world.sink.hold_snapshot() as reading:
+        world.deliver(world.connect(world.relay), 0, 11, key="other")  # after the snapshot
+        assert sorted(world.sink.later_accepted(reading, "0", pa.table(columns)).to_pylist()) == ["overtaken", "twice"]
+        assert world.sink.later_accepted(reading, "1", pa.table(columns)).to_pylist() == []
 
 
 def test_named_effect_that_refuses_leaves_the_claim_open_and_nothing_landed(
