@@ -14,9 +14,11 @@ from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
-from recovery_api.models import Audit, AuditStatus, Intent, Recovery, RecoveryOutcome
+from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
+from workers.connectors.base import FencedSink
 from workers.recovery.verdicts import audit_write, lane_verdicts, verdict_worst
 from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
+from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 from workers.spark.ranges import parts_of
 
 
@@ -48,6 +50,18 @@ def not_as_approved(found: Evidence) -> str | None:
     if approval.get("unexplained"):
         return f"{approval['unexplained']} approved events are neither owed nor accepted with that content any more."
     return None
+
+
+def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> str | None:
+    """Why an effect that needs order must not be fired now, or None: more keys than were confirmed were overtaken."""
+    if not sink.needs_order or not found.batch_count:
+        return None
+    batch_inspect(session, found)
+    now = later_keys_count(session, found.directory).count
+    confirmed = int((plan.pins.get("later_keys") or {"count": "0"})["count"])
+    if now <= confirmed:
+        return None
+    return f"{now} keys of the batch have a later event accepted by now, and {confirmed} were confirmed."
 
 
 def verification_record(recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime) -> Audit:

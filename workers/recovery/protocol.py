@@ -154,7 +154,7 @@ class _Run:
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
-            if complaint := outcomes.not_as_approved(found):
+            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
                 self.sink.release(generation, complaint)
                 return self._finish(
                     RecoveryOutcome.REFUSED,
@@ -266,8 +266,8 @@ class _Run:
         """Check where the sink will let the relay start, then record the outcome of the verification."""
         crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
-        stored = self.sink.hand_over()
         self.sink.staged_purge()
+        stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 

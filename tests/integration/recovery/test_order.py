@@ -125,3 +125,18 @@ def test_a_right_to_write_the_record_is_named_in_the_plan(make: Callable[[str], 
     assert found["holds"] is False
     assert "everybody holds INSERT on fencepost.accepted" in found["says"]
     assert plan.state == PlanState.READY
+
+
+def test_a_key_that_is_overtaken_between_plan_and_claim_refuses_the_fire(make: Callable[[str], World]) -> None:
+    world = make("ordered")
+    world.commit(["a"], 1)
+    plan = world.approve(world.plan())
+    world.commit(["a"], 2)
+    world.sink().deliver(0, world.batch(["a"]).slice(1))
+    recovery = request(world, plan)
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED
+    assert "later event" in recovery.says
+    assert world.sink().state().open_claim is None
+    assert world.accepted_keys() == ["a"]
