@@ -91,12 +91,19 @@ def _database_drop(admin_dsn: str, name: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """This process's session at the run's Spark Connect server."""
-    from workers.spark.session import session_drop, session_get
+def _spark_session() -> Iterator[None]:
+    from workers.spark.session import session_drop
 
-    yield session_get()
+    yield
     session_drop()
+
+
+@pytest.fixture
+def spark(_spark_session: None) -> Any:
+    """This process's session at the run's Spark Connect server; another one where an earlier test made it drop that."""
+    from workers.spark.session import session_get
+
+    return session_get()
 
 
 def database_url(dsn: str) -> str:
