@@ -242,8 +242,8 @@ def _mismatches(
             "content_digest": pa.array([content_digest(content) for content in base.values()], pa.string()),
         }
     )
-    images = (files[end].table(spelling, IMAGES) for end in ("history", "delivered"))
-    keys: list[str | None] = image_mismatches(*images, shown, question.frontier, question.scope).to_pylist()
+    history, delivered = (files[end].table(spelling, IMAGES) for end in ("history", "delivered"))
+    keys: list[str | None] = image_mismatches(history, delivered, shown, question.frontier, question.scope).to_pylist()
     return keys
 
 

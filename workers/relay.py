@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -127,8 +126,10 @@ class Relay:
             return str(answer)
         self.generation = generation
         handed_over = start.get(LANE)
-        query = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(self._cursor_table)
-        known = self.source.execute(query, (self.settings.name,)).fetchone()
+        cursor_read = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(
+            self._cursor_table
+        )
+        known = self.source.execute(cursor_read, (self.settings.name,)).fetchone()
         started_from = known[2] if known else None
         if handed_over is not None and handed_over != started_from:
             self.cursor, started_from = Position(int(handed_over["position"]), int(handed_over["ordinal"])), handed_over
@@ -299,4 +300,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

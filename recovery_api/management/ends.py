@@ -137,7 +137,7 @@ class EndCommand(FencepostCommand):
         given = found.get("options", {}) if options["file"] else options_from_flags(options["option"])
         if not isinstance(given, dict):
             raise BadInput("options", "is not an object", "Write the options as members of one object.")
-        return name, kind, given
+        return str(name), str(kind), given
 
     def _get(self, name: str) -> End:
         return source_get(name) if self.word == "source" else sink_get(name)

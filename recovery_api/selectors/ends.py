@@ -27,19 +27,25 @@ def pipeline_list() -> QuerySet[Pipeline]:
 def source_get(name: str) -> Source:
     """Raises: NotFound."""
     found = Source.objects.filter(name=name).first()
-    return found or _not_found("Source", name, Source)
+    if found is None:
+        raise _not_found("Source", name, Source)
+    return found
 
 
 def sink_get(name: str) -> Sink:
     """Raises: NotFound."""
     found = Sink.objects.filter(name=name).first()
-    return found or _not_found("Sink", name, Sink)
+    if found is None:
+        raise _not_found("Sink", name, Sink)
+    return found
 
 
 def pipeline_get(name: str) -> Pipeline:
     """Raises: NotFound."""
     found = pipeline_list().filter(name=name).first()
-    return found or _not_found("Pipeline", name, Pipeline)
+    if found is None:
+        raise _not_found("Pipeline", name, Pipeline)
+    return found
 
 
 def source_spelling(source: Source) -> Spelling:
@@ -47,8 +53,8 @@ def source_spelling(source: Source) -> Spelling:
     return spelling_of(source.kind, source.options)
 
 
-def _not_found(what: str, name: str, model: type[End] | type[Pipeline]) -> None:
+def _not_found(what: str, name: str, model: type[End] | type[Pipeline]) -> NotFound:
     names = list(model._default_manager.values_list("name", flat=True))
     nearest = difflib.get_close_matches(name, names, n=1)
     hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Registered: {', '.join(sorted(names)) or 'none'}."
-    raise NotFound(f"{what} {name!r}", "the registry", hint)
+    return NotFound(f"{what} {name!r}", "the registry", hint)

@@ -52,12 +52,12 @@ def pipeline_status(pipeline: Pipeline, now: datetime) -> PipelineStatus:
 
 def status_of(pipeline: Pipeline, audit: Audit | None, recovery: Recovery | None, now: datetime) -> PipelineStatus:
     """The status from its evidence; the first that holds: restored, running, unsettled, never audited, stale."""
-    word, says, is_stale = AuditStatus.UNKNOWN.value, "", False
+    word, says, is_stale = str(AuditStatus.UNKNOWN), "", False
     if pipeline.sink.restored_at is not None:
         says = pipeline.sink.restored_says
     elif recovery is not None and recovery.state != RecoveryState.FINISHED:
         step = RecoveryState(recovery.state).label.lower()
-        word = AuditStatus.UNKNOWN.value if recovery.problem else RUNNING
+        word = str(AuditStatus.UNKNOWN) if recovery.problem else RUNNING
         says = f"Recovery {recovery.id} is {step}."
         if recovery.problem:
             says = f"Recovery {recovery.id} stopped at {step} and is to be settled: {recovery.problem['text']}"
@@ -68,7 +68,7 @@ def status_of(pipeline: Pipeline, audit: Audit | None, recovery: Recovery | None
     else:
         limit = pipeline_options_parse(pipeline.options)["stale_after_seconds"]
         is_stale = now - audit.finished_at > timedelta(seconds=limit)
-        word = AuditStatus.UNKNOWN.value if is_stale else audit.status
+        word = str(AuditStatus.UNKNOWN) if is_stale else audit.status
         says = f"Stale, so unknown; when last audited: {audit.says}" if is_stale else audit.says
     return PipelineStatus(pipeline, word, says, audit, recovery, is_stale)
 

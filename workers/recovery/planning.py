@@ -56,9 +56,7 @@ def plan_run(intent: Intent, report: Any) -> None:
     )
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         report(step="reading what is owed", done=0, total=found.batch_count, unit="events")
-        content = (
-            batch_inspect(session, found) if found.batch_count else {"bytes": 0, "unrepresentable": 0, "sample": []}
-        )
+        content = batch_inspect(session, found)
         later = later_keys_count(session, found.directory) if sink.needs_order else None
         found = batch_without(found, unrepresentable_read(found.directory))
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)

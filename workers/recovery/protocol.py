@@ -195,7 +195,7 @@ class _Run:
         staged = batch_stage(self.session, found, generation, arm)
         crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
-        if self._stopped(generation):
+        if self._stopped(may_pause=False):  # both snapshots are held open here
             return None
         self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         crash_point(Point.BEFORE_FIRE)

@@ -20,7 +20,8 @@ from workers.spark.jobs.audit import evidence_read
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
     """A recovery half done is settled by locking its claim, and finished; a sink found restored is made safe again."""
     if intent.recovery is not None:
-        return recovery_run(intent, report)
+        recovery_run(intent, report)
+        return None
     if intent.sink is None:
         raise Refused("settling", "neither a recovery nor a sink is named", "Name one of the two.")
     return _sink_settle(intent, report, intent.sink)
