@@ -106,12 +106,12 @@ def scope_digest(keys: Sequence[str] | None) -> str:
 
 
 def plan_promise(capability: Capability) -> str:
-    """What may be said of a recovery on this sink, before it runs (THEORY section 5)."""
+    """What may be said of a recovery on this sink, before it runs."""
     match capability.archetype:
         case Archetype.FENCED:
             return "exactly once at f, once verified"
         case Archetype.QUERYABLE:
-            return "exactly once at f, given two attestations: the in-flight window is drained, and this is the only recoverer"
+            return "nothing: without a fence at the sink it can be audited and planned, and no recovery runs"
         case Archetype.DEDUPLICATING:
             return "each owed event once inside the horizon, by payload"
         case Archetype.BLIND:

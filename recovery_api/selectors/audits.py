@@ -45,8 +45,3 @@ def audit_get(audit_id: UUID | str) -> Audit:
 def audit_list(pipeline: Pipeline) -> QuerySet[Audit]:
     """Newest first."""
     return Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
-
-
-def audit_latest(pipeline: Pipeline) -> Audit | None:
-    """The newest audit that no restore of the sink made void. None: nothing is known."""
-    return audit_list(pipeline).filter(void_since__isnull=True).first()

@@ -68,11 +68,6 @@ def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now
     return _end_update(source, options, actor=actor, now=now)
 
 
-def sink_update(sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime) -> Sink:
-    """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse."""
-    return _end_update(sink, options, actor=actor, now=now)
-
-
 def connection_test_request(
     *,
     actor: str,

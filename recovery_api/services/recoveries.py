@@ -115,11 +115,6 @@ def recovery_move(
     return _keep(recovery, written)
 
 
-def recovery_progress(recovery: Recovery, progress: Mapping[str, Any]) -> bool:
-    """Whether the progress was shown. False: another works on this recovery by now."""
-    return Recovery.objects.filter(id=recovery.id, revision=recovery.revision).update(progress=dict(progress)) == 1
-
-
 def recovery_finish(
     recovery: Recovery,
     *,

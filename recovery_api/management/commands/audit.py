@@ -21,7 +21,7 @@ class Command(FencepostCommand):
         super().add_arguments(parser)
         parser.add_argument("pipeline")
         parser.add_argument("--frontier", help="judge at this coordinate (left out: at the safe frontier)")
-        parser.add_argument("--full", action="store_true", help="read the whole history, not only what is new")
+        parser.add_argument("--full", action="store_true", help="read the whole history (every audit does, as yet)")
         wait_arguments(parser)
 
     def answer(self, now: datetime, **options: Any) -> Shown:

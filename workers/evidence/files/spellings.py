@@ -47,11 +47,6 @@ class SpellingSigns:
         else:
             raise BadCoordinate(where, text[:60], "; or ".join(EXPECTED.values()))
 
-    def see_plain(self, low: int, high: int, where: str) -> None:
-        """Take note of many plain numbers by their extremes."""
-        self.see(str(low), where)
-        self.see(str(high), where)
-
     def decide(self) -> Spelling:
         """The one spelling that all of them have. Raises: BadInput where shapes are mixed, or a sign is ambiguous."""
         if "pair" in self.shapes:
