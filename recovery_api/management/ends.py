@@ -144,7 +144,7 @@ class EndCommand(FencepostCommand):
 
     def _refuse_taken(self, name: str) -> None:
         model = Source if self.word == "source" else Sink
-        if model.objects.filter(name=name).exists():
+        if model.objects.filter(name=name, retired_at__isnull=True).exists():
             remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
             raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
 

@@ -6,7 +6,10 @@ from django.db import models
 
 
 class End(models.Model):
-    """What source and sink share. `report` is the last connection test, as the worker found it."""
+    """What source and sink share. `report` is the last connection test, as the worker found it.
+
+    A retired end is out of use and gives its name free; its row stays for the history that points at it.
+    """
 
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=100)
@@ -16,6 +19,7 @@ class End(models.Model):
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=200)
     updated_at = models.DateTimeField(null=True, blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         abstract = True
@@ -30,7 +34,9 @@ class Source(End):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["name"], name="a_source_name_is_registered_once"),
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(retired_at__isnull=True), name="a_source_name_is_registered_once"
+            ),
             models.CheckConstraint(condition=~models.Q(name=""), name="a_source_has_a_name"),
             models.CheckConstraint(
                 condition=models.Q(report__isnull=True, tested_at__isnull=True)
@@ -60,7 +66,9 @@ class Sink(End):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["name"], name="a_sink_name_is_registered_once"),
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(retired_at__isnull=True), name="a_sink_name_is_registered_once"
+            ),
             models.CheckConstraint(condition=~models.Q(name=""), name="a_sink_has_a_name"),
             models.CheckConstraint(
                 condition=models.Q(report__isnull=True, tested_at__isnull=True)

@@ -24,6 +24,14 @@ class IntentAction(models.TextChoices):
     """Run the protocol for an approved plan. A crash leaves a claim at the sink: the successor settles it first."""
     SETTLE = "settle"
     """Ask the sink what became of a recovery. Idempotent; a crash leaves everything as it was."""
+    SINK_READ = "sink_read"
+    """Ask the sink for its fence, counter and claims now. Read only; a crash leaves nothing behind."""
+    SINK_INSTALL = "sink_install"
+    """Show or install the sink kit. One transaction at the sink; a crash leaves it whole or absent."""
+    EVENT_READ = "event_read"
+    """Read one event at both ends, content included. Read only; a crash leaves nothing behind."""
+    DRILL = "drill"
+    """Prove a sink's fence in a namespace of its own. A crash leaves that namespace, which the next drill removes."""
 
 
 class IntentState(models.TextChoices):

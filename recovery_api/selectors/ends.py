@@ -13,20 +13,20 @@ from recovery_api.models import End, Pipeline, Sink, Source
 
 
 def source_list() -> QuerySet[Source]:
-    return Source.objects.order_by("name")
+    return Source.objects.filter(retired_at__isnull=True).order_by("name")
 
 
 def sink_list() -> QuerySet[Sink]:
-    return Sink.objects.order_by("name")
+    return Sink.objects.filter(retired_at__isnull=True).order_by("name")
 
 
 def pipeline_list() -> QuerySet[Pipeline]:
-    return Pipeline.objects.select_related("source", "sink").order_by("name")
+    return Pipeline.objects.filter(retired_at__isnull=True).select_related("source", "sink").order_by("name")
 
 
 def source_get(name: str) -> Source:
     """Raises: NotFound."""
-    found = Source.objects.filter(name=name).first()
+    found = source_list().filter(name=name).first()
     if found is None:
         raise _not_found("Source", name, Source)
     return found
@@ -34,7 +34,7 @@ def source_get(name: str) -> Source:
 
 def sink_get(name: str) -> Sink:
     """Raises: NotFound."""
-    found = Sink.objects.filter(name=name).first()
+    found = sink_list().filter(name=name).first()
     if found is None:
         raise _not_found("Sink", name, Sink)
     return found
@@ -54,7 +54,7 @@ def source_spelling(source: Source) -> Spelling:
 
 
 def _not_found(what: str, name: str, model: type[End] | type[Pipeline]) -> NotFound:
-    names = list(model._default_manager.values_list("name", flat=True))
+    names = list(model._default_manager.filter(retired_at__isnull=True).values_list("name", flat=True))
     nearest = difflib.get_close_matches(name, names, n=1)
     hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Registered: {', '.join(sorted(names)) or 'none'}."
     return NotFound(f"{what} {name!r}", "the registry", hint)

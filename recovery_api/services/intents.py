@@ -39,6 +39,10 @@ ATTEMPTS_LIMIT = {
     IntentAction.PLAN: 5,
     IntentAction.RECOVER: 20,
     IntentAction.SETTLE: 20,
+    IntentAction.SINK_READ: 2,
+    IntentAction.SINK_INSTALL: 2,
+    IntentAction.EVENT_READ: 3,
+    IntentAction.DRILL: 3,
 }
 ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.CONNECTION_TEST: frozenset({"end", "kind", "options"}),
@@ -46,6 +50,10 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.PLAN: frozenset({"frontier"}),
     IntentAction.RECOVER: frozenset(),
     IntentAction.SETTLE: frozenset(),
+    IntentAction.SINK_READ: frozenset(),
+    IntentAction.SINK_INSTALL: frozenset({"connection", "is_shown_only"}),
+    IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
+    IntentAction.DRILL: frozenset({"names"}),
 }
 
 

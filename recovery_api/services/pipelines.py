@@ -60,9 +60,9 @@ def pipeline_check(
     if not isinstance(given, Mapping):
         raise BadInput("pipeline.options", "is not an object", "Write the options as members of one object.")
     parsed = pipeline_options_parse(given)
-    if Pipeline.objects.filter(name=name).exists():
+    if Pipeline.objects.filter(name=name, retired_at__isnull=True).exists():
         raise _taken(name)
-    if (other := Pipeline.objects.filter(sink=sink).first()) is not None:
+    if (other := Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()) is not None:
         reason = f"sink {sink.name} already serves pipeline {other.name}"
         raise Refused(f"registering pipeline {name}", reason, REMEDIES["a_sink_serves_one_pipeline"])
     return keys, {option: parsed[option] for option in given if parsed[option] is not None}

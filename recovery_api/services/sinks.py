@@ -82,7 +82,7 @@ def sink_settle_request(sink: Sink, *, actor: str, now: datetime, wake: bool = T
 
     Raises: Refused where the sink serves no pipeline.
     """
-    pipeline = Pipeline.objects.filter(sink=sink).first()
+    pipeline = Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()
     if pipeline is None:
         raise Refused(f"settling sink {sink.name}", "it serves no pipeline", "Register a pipeline for it first.")
     return intent_create(IntentAction.SETTLE, actor=actor, now=now, pipeline=pipeline, sink=sink, wake=wake)

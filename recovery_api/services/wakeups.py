@@ -21,6 +21,10 @@ QUEUES = {
     IntentAction.PLAN: "spark",
     IntentAction.RECOVER: "spark",
     IntentAction.SETTLE: "spark",
+    IntentAction.SINK_READ: "default",
+    IntentAction.SINK_INSTALL: "default",
+    IntentAction.EVENT_READ: "default",
+    IntentAction.DRILL: "default",
 }
 
 

@@ -32,7 +32,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
 
     What was certified before stays void: only the audit made here counts (THEORY section 4, step 9).
     """
-    pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink)
+    pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink, retired_at__isnull=True)
     connector: FencedSink = sink_connector(pipeline)
     report(step="asking the sink")
     state = connector.state()
