@@ -1,6 +1,12 @@
 """The addresses of pages, REST and the administration of tables."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from dashboard.routes import fleet, registry
+
+urlpatterns = [
+    path("", include(fleet)),
+    path("", include(registry)),
+    path("admin/", admin.site.urls),
+]
