@@ -10,12 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import Recovery
 from recovery_api.selectors.recoveries import recovery_get
 
 
 @require_GET
+@errors_shown
 def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     recovery = _certified(recovery_id)
     certificate = recovery.certificate
@@ -34,6 +36,7 @@ def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
 
 
 @require_GET
+@errors_shown
 def certificate_json(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     """The certificate with its digest: SHA-256 of the member `certificate`, sorted, as json.dumps prints it."""
     recovery = _certified(recovery_id)

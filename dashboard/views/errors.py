@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -20,3 +23,16 @@ def error_page(request: HttpRequest, error: FencepostError, back: str = "/") -> 
         )
     template, status = ("400.html", 400) if isinstance(error, BadInput) else ("409.html", 409)
     return render(request, template, {"says": str(error), "remedy": "", "back": back}, status=status)
+
+
+def errors_shown(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The view, whose errors of the product end as a page that says what happened and what to do next."""
+
+    @wraps(view)
+    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except FencepostError as error:
+            return error_page(request, error)
+
+    return shown

@@ -12,6 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.access import actor
+from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import Refused
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.intents import intent_get, intent_list, intent_waiting
@@ -22,6 +24,7 @@ LIVE_SHOWN = 200
 
 
 @require_GET
+@errors_shown
 def work_list(request: HttpRequest) -> HttpResponse:
     """Live work with who holds it, and the last that ended."""
     now = timezone.now()
@@ -32,15 +35,16 @@ def work_list(request: HttpRequest) -> HttpResponse:
         "is_alone": any(row["waiting"] and row["waiting"].is_alone for row in live),
         "ended": [_shown(intent, now) for intent in ended[:ENDED_SHOWN]],
     }
-    return render(request, "work/_live.html" if request.headers.get("HX-Request") else "work/list.html", context)
+    return render(request, "work/_live.html" if request.htmx else "work/list.html", context)
 
 
 @require_GET
+@errors_shown
 def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """One piece of work. What it brought has a page of its own, and a person who waits here is taken there."""
     intent = intent_get(intent_id)
     shown = _shown(intent, timezone.now())
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         if intent.state in LIVE_STATES:
             return render(request, "work/_one.html", shown)
         return HttpResponse(headers={"HX-Redirect": shown["url"] or reverse("work", args=[intent.id])})
@@ -48,10 +52,11 @@ def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 
 
 @require_POST
+@errors_shown
 def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """Withdraw work that nobody has taken yet."""
     try:
-        intent_withdraw(intent_get(intent_id), actor=request.user.get_username(), now=timezone.now())
+        intent_withdraw(intent_get(intent_id), actor=actor(request), now=timezone.now())
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("work", intent_id)

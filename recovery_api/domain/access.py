@@ -96,6 +96,24 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("pipeline-plan", "POST"): Permission.PLAN,
     ("sink-reading", "GET"): Permission.SEE,
     ("job", "GET"): Permission.SEE,
+    # An incident: from the verdict to the certificate.
+    ("audit", "GET"): Permission.SEE,
+    ("findings", "GET"): Permission.SEE,
+    ("finding", "GET"): Permission.SEE,
+    ("event-read", "POST"): Permission.READ_CONTENT,
+    ("event-content", "GET"): Permission.READ_CONTENT,
+    ("plan", "GET"): Permission.SEE,
+    ("plan-events", "GET"): Permission.SEE,
+    ("plan-approve", "POST"): Permission.APPROVE,
+    ("plan-apply", "POST"): Permission.APPLY,
+    ("recovery", "GET"): Permission.SEE,
+    ("recovery-want", "POST"): Permission.STEER,
+    ("recovery-settle", "POST"): Permission.SETTLE,
+    ("recovery-certificate", "GET"): Permission.SEE,
+    ("recovery-certificate-json", "GET"): Permission.SEE,
+    ("work-list", "GET"): Permission.SEE,
+    ("work", "GET"): Permission.SEE,
+    ("work-cancel", "POST"): Permission.AUDIT,
 }
 """The pages' routes. Forms show what a person may do by asking `is_allowed` for the route they would post to."""
 

@@ -50,7 +50,12 @@ class Finding(models.Model):
                 fields=["audit", "lane", "position", "ordinal"],
                 condition=Q(audit__isnull=False),
                 name="findings_of_an_audit_by_place",
-            )
+            ),
+            models.Index(
+                fields=["plan", "lane", "position", "ordinal"],
+                condition=Q(plan__isnull=False),
+                name="findings_of_a_plan_by_place",
+            ),
         ]
 
     def __str__(self) -> str:

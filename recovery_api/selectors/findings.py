@@ -31,12 +31,11 @@ def finding_page(audit: Audit, asked: FindingFilter, *, after: int = -1, limit: 
     return list(_filtered(Finding.objects.filter(audit=audit), asked).filter(number__gt=after)[:limit])
 
 
-def finding_at(audit: Audit, lane: str, coordinate: Coordinate) -> list[Finding]:
-    """Every finding at one coordinate: a lost one and an altered one may share it."""
-    found = Finding.objects.filter(
-        audit=audit, lane=lane, position=coordinate.position, ordinal=coordinate.ordinal
-    ).order_by("number")
-    return list(found)
+def finding_at(of: Audit | Plan, lane: str, coordinate: Coordinate) -> list[Finding]:
+    """Every finding of an audit or a plan at one coordinate: a lost one and an altered one may share it."""
+    owner = Q(audit=of) if isinstance(of, Audit) else Q(plan=of)
+    found = Finding.objects.filter(owner, lane=lane, position=coordinate.position, ordinal=coordinate.ordinal)
+    return list(found.order_by("number"))
 
 
 def plan_findings(plan: Plan, *, is_sent_only: bool = False) -> Iterator[Finding]:

@@ -41,7 +41,8 @@ def incident_leave(world: World, directory: Path, operator: Operator) -> Said:
     """
     operator.install()
     operator.register(author_may_approve=True)
-    wire = directory / "left"
+    wire = directory / "left" / "wire"  # in a directory of its own: the first incident's crash left its marker
+    wire.parent.mkdir()
     try:
         incident_make(world, wire, SEED)
     finally:
