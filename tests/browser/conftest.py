@@ -15,7 +15,6 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import override_settings
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-
 from pytest_django.live_server_helper import LiveServer
 
 from recovery_api.domain.access import Role

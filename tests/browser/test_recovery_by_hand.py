@@ -90,9 +90,7 @@ def test_left_incident_is_recovered_by_mouse_in_few_interactions(
     assert page.problems == []  # type: ignore[attr-defined]
 
 
-def test_incident_is_recovered_by_keyboard_alone(
-    world: World, worker: Worker, open_page: Callable[..., Page]
-) -> None:
+def test_incident_is_recovered_by_keyboard_alone(world: World, worker: Worker, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto("/")
     page.wait_for_url("**/sign-in/**")
