@@ -16,7 +16,7 @@ from recovery_api.domain.errors import BadInput, FencepostError, UnknownOption
 from recovery_api.domain.kinds.base import Option
 
 EXAMPLES = {
-    "reference": "env:NAME or file:/path. The credential itself is never stored.",
+    "reference": "The credential itself is never stored.",
     "names": "Several are separated by commas.",
     "columns": "One a line, name=column.",
 }
@@ -135,7 +135,7 @@ class InstallForm(forms.Form):
         max_length=1000,
         required=False,
         label="Connection of whoever may install",
-        help_text=EXAMPLES["reference"] + " Left out: the sink's own connection.",
+        help_text="env:NAME or file:/path. Left out: the sink's own connection.",
         error_messages={"invalid": "Write env:NAME or file:/path; the credential itself is never stored."},
     )
     relay = forms.CharField(max_length=63, required=False, label="Relay's login", help_text="May deliver.")
