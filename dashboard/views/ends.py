@@ -119,7 +119,7 @@ def sink_settle(request: HttpRequest, name: str) -> HttpResponse:
         intent = sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now())
     except FencepostError as error:
         return error_page(request, error)
-    return redirect(f"/work/{intent.id}/")
+    return redirect("work", intent.id)
 
 
 def end_get(word: str, name: str) -> End:

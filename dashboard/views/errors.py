@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -28,3 +30,16 @@ def gone_page(request: HttpRequest, model: type[Any], name: str, error: NotFound
         return error_page(request, error)
     word = model._meta.model_name
     return render(request, "410.html", {"word": word, "retired": retired}, status=410)
+
+
+def errors_shown(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The view, whose errors of the product end as a page that says what happened and what to do next."""
+
+    @wraps(view)
+    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except FencepostError as error:
+            return error_page(request, error)
+
+    return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -17,10 +18,11 @@ from dashboard.views.sink_readings import reading_context
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
-from recovery_api.models import IntentAction, Pipeline, Recovery
+from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
+from recovery_api.selectors.intents import Waiting, intent_waiting
 from recovery_api.selectors.omissions import omission_list
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
@@ -44,7 +46,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "pipeline": found,
         "status": status,
         "advice": advice_of(status, now),
-        "work": work,
+        "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),
         "plan_unless": _plan_unless(status, work),
         **_evidence(found, status),
@@ -60,7 +62,8 @@ def work_of(request: HttpRequest, name: str) -> HttpResponse:
         found = pipeline_get(name)
     except NotFound as error:
         return error_page(request, error)
-    return render(request, "pipelines/_work.html", {"pipeline": found, "work": live_work(found), "was_polled": True})
+    work = _with_waiting(live_work(found), timezone.now())
+    return render(request, "pipelines/_work.html", {"pipeline": found, "work": work, "was_polled": True})
 
 
 def audit(request: HttpRequest, name: str) -> HttpResponse:
@@ -72,7 +75,7 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
     except FencepostError as error:
         return error_page(request, error, back=request.path.removesuffix("audit/"))
     messages.info(request, "The audit is queued. Its verdict appears on the pipeline's page.")
-    return redirect(f"/work/{intent.id}/")
+    return redirect("work", intent.id)
 
 
 def plan(request: HttpRequest, name: str) -> HttpResponse:
@@ -83,19 +86,24 @@ def plan(request: HttpRequest, name: str) -> HttpResponse:
         )
     except FencepostError as error:
         return error_page(request, error, back=request.path.removesuffix("plan/"))
-    return redirect(f"/plans/{planned.id}/")
+    return redirect("plan", planned.id)
+
+
+def _with_waiting(work: list[Intent], now: datetime) -> list[tuple[Intent, Waiting | None]]:
+    """Each piece of work with what to say of it while it gives no answer."""
+    return [(intent, intent_waiting(intent, now)) for intent in work]
 
 
 def _frontier(request: HttpRequest) -> str | None:
     return request.POST.get("frontier", "").strip() or None
 
 
-def _under_way(work: list[Any], action: str) -> str:
+def _under_way(work: list[Intent], action: str) -> str:
     """Why the same is not asked for again. Empty: nothing of the kind is under way."""
     return "One is queued or running already; see below." if any(one.action == action for one in work) else ""
 
 
-def _plan_unless(status: PipelineStatus, work: list[Any]) -> str:
+def _plan_unless(status: PipelineStatus, work: list[Intent]) -> str:
     if status.pipeline.sink.restored_at is not None:
         return "The sink was restored: settle it first."
     if status.recovery is not None and status.recovery.finished_at is None:

@@ -3,6 +3,7 @@
 from recovery_api.models.audits import Audit, AuditStatus
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
+from recovery_api.models.findings import EventContent, Finding
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -11,11 +12,13 @@ from recovery_api.models.generations import (
     GenerationFate,
     GenerationPurpose,
 )
+from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.omissions import AcknowledgedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models.tokens import Token
 
 __all__ = [
     "FINAL_CLAIM_STATES",
@@ -28,7 +31,9 @@ __all__ = [
     "ClaimState",
     "End",
     "Event",
+    "EventContent",
     "EventKind",
+    "Finding",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",
@@ -41,7 +46,9 @@ __all__ = [
     "Recovery",
     "RecoveryOutcome",
     "RecoveryState",
+    "RememberedAnswer",
     "Sink",
     "Source",
+    "Token",
     "Wanted",
 ]

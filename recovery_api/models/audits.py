@@ -28,7 +28,9 @@ class AuditStatus(models.TextChoices):
 
 class Audit(models.Model):
     """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
-    incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`.
+    incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`. `groups`: all findings by
+    cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
+    (models.findings) are kept.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -55,6 +57,8 @@ class Audit(models.Model):
     evidence_digest = models.TextField(blank=True, default="")
     evidence_rows = models.BigIntegerField(default=0)
     findings = models.JSONField(default=list)
+    groups = models.JSONField(default=list)
+    listed_count = models.BigIntegerField(default=0)
     verified = models.JSONField(null=True, blank=True)
     continues = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="continued_by")
     void_since = models.DateTimeField(null=True, blank=True)
@@ -63,7 +67,10 @@ class Audit(models.Model):
 
     class Meta:
         ordering = ["-finished_at"]
-        indexes = [models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline")]
+        indexes = [
+            models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline"),
+            models.Index(fields=["-finished_at", "-id"], name="audits_by_age"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=AuditStatus.values), name="an_audit_status_is_known"),
             models.CheckConstraint(condition=Q(exit_code__range=(0, 3)), name="an_audit_exit_code_is_known"),

@@ -19,6 +19,7 @@ from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from workers.connectors.base import LaneReading
+from workers.recovery.listing import groups_make, listing_rows
 from workers.spark.jobs.audit import Evidence, LaneEvidence
 
 STATUS = {
@@ -66,6 +67,8 @@ def audit_write(
         recovery=recovery,
         generation=recovery.generation if recovery else None,
         findings=findings_page(found),
+        groups=groups_make(found),
+        listing=listing_rows(found),
         frontier=frontier_as_row({lane: one.frontier for lane, one in found.lanes.items()}),
         lanes={lane: lane_row(found, found.lanes[lane], verdict) for lane, verdict in judged.items()},
         lost_count=sum(max(one.lost_retained, one.lost_journal) for one in counts),
