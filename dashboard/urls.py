@@ -10,4 +10,5 @@ urlpatterns = [
     path("", include(registry)),
     path("", include(incident)),
     path("admin/", admin.site.urls),
+    path("api/v1/", include("recovery_api.urls")),
 ]

@@ -20,8 +20,10 @@ from recovery_api.models import (
     Pipeline,
     Plan,
     Recovery,
+    RememberedAnswer,
     Sink,
     Source,
+    Token,
 )
 
 
@@ -60,6 +62,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Generation: (("number", "pipeline", "purpose", "fate", "asked_by", "taken_at"), ("purpose", "fate")),
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
+    Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
+    RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
     EventContent: (("intent", "kept_until"), ()),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
