@@ -15,10 +15,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.claims import Settlement, settlement
+from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkRestored, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.recovery_steps import Next, claim_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
@@ -95,17 +96,11 @@ class _Run:
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        match settlement(reading, generation):
-            case Settlement.FIRED:
-                return self._landed(reading, "found fired when it was settled")
-            case Settlement.SUPERSEDED if not self._is_ours(reading.superseded_by):
-                return self._finish_fenced(generation, reading.superseded_by)
-            case Settlement.RELEASED:
-                return self._finish(
-                    RecoveryOutcome.STOPPED, f"Its claim at generation {generation} was released; nothing of it landed."
-                )
-            case _:  # open, unclaimed, or passed by a generation of its own: supersede it with a newer one
-                return self.claim_fire()
+        return self._go_on(
+            settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by)),
+            reading,
+            "found fired when it was settled",
+        )
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------
 
@@ -125,7 +120,7 @@ class _Run:
         crash_point(Point.BEFORE_CLAIM)
         self.report(step="claiming", says=f"generation {generation}")
         answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
-        if answer.word != "granted":
+        if claim_next(answer.word) is not Next.READ:
             self._claim_said(generation)
             return self._finish_fenced(generation, answer.data.get("fence"))
         crash_point(Point.AFTER_CLAIM)
@@ -165,8 +160,10 @@ class _Run:
                 answer = self._arm_stage_fire(found, generation, part)
                 if answer is None:
                     return None
-                if answer.word != "mismatch" or attempt == FIRE_ATTEMPTS - 1:
-                    return self._fired(answer, generation)
+                reading = self._claim_said(generation)
+                then = fire_next(answer.word, reading.state, is_last_attempt=attempt == FIRE_ATTEMPTS - 1)
+                if then is not Next.ARM_AGAIN:
+                    return self._go_on(then, reading, answer.word)
                 self._move(
                     RecoveryState.ARMING,
                     EventKind.FIRE_REFUSED,
@@ -205,22 +202,24 @@ class _Run:
         crash_point(Point.AFTER_FIRE)
         return answer
 
-    def _fired(self, answer: Answer, generation: int) -> None:
-        reading = self._claim_said(generation)
-        if answer.word in ("landed", "already fired"):
-            return self._landed(reading, answer.word)
-        if reading.state == "released":
-            return self._finish(
-                RecoveryOutcome.STOPPED, f"Its claim at {generation} was released; nothing of it landed."
-            )
-        if answer.word == "fenced" or reading.state == "superseded":
-            return self._finish_fenced(generation, reading.superseded_by)
-        problem = f"it answered {answer.word!r}"
-        if answer.word == "mismatch":
-            problem = f"it recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
-        raise Refused(
-            f"Firing at generation {generation}", f"of the sink, {problem}", "Look at what changes contents on the way."
-        )
+    def _go_on(self, then: Next, claim: ClaimReading, word: str) -> None:
+        """What follows from the sink's `word` about this claim."""
+        generation = claim.generation
+        match then:
+            case Next.CLAIM:
+                return self.claim_fire()
+            case Next.LANDED:
+                return self._landed(claim, word)
+            case Next.FENCED:
+                return self._finish_fenced(generation, claim.superseded_by)
+            case Next.STOPPED:
+                says = f"Its claim at generation {generation} was released; nothing of it landed."
+                return self._finish(RecoveryOutcome.STOPPED, says)
+            case _:
+                again = f"recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
+                problem = f"the sink {again if word == Word.MISMATCH else f'answered {word!r}'}"
+                remedy = "Look at what changes contents on the way."
+                raise Refused(f"Firing at generation {generation}", problem, remedy)
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
         part = self.recovery.batch_index + 1
