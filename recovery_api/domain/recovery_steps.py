@@ -63,6 +63,10 @@ def fire_next(word: str, claim_state: str, is_last_attempt: bool) -> Next:
     return Next.REFUSED
 
 
-def release_next(word: str, end: Next) -> Next:
-    """What follows from the answer to a release: `end`, unless the batch landed before the claim could be given up."""
-    return Next.LANDED if word == ClaimState.FIRED else end
+def end_next(end: Next, has_fired_unrecorded: bool) -> Next:
+    """What follows where a recovery would end with nothing landed: `end`, unless a claim of it fired that nobody recorded.
+
+    A recovery has as many generations as workers took it. The last one's claim may have been refused or given up while an
+    earlier worker's fire, thought lost, landed.
+    """
+    return Next.LANDED if has_fired_unrecorded else end

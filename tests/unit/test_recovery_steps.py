@@ -7,7 +7,7 @@ import pytest
 from recovery_api.domain.claims import ClaimState, Settlement, Word
 from recovery_api.domain.hand_over import is_handed_over, relay_starts_at, start_position
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
-from recovery_api.domain.recovery_steps import Next, claim_next, fire_next, release_next, settle_next
+from recovery_api.domain.recovery_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import RecoveryOutcome
 
 ENDS = {Next.FENCED, Next.STOPPED, Next.REFUSED}
@@ -53,10 +53,10 @@ def test_what_follows_a_fire(word: Word, state: ClaimState, then: Next) -> None:
     assert fire_next(word, state, is_last_attempt=True) is then
 
 
-def test_batch_that_landed_before_its_claim_was_given_up_is_not_called_stopped() -> None:
-    assert release_next("fired", Next.STOPPED) is Next.LANDED
-    assert release_next("released", Next.STOPPED) is Next.STOPPED
-    assert release_next("no claim", Next.REFUSED) is Next.REFUSED
+@pytest.mark.parametrize("end", sorted(ENDS))
+def test_recovery_of_which_a_batch_landed_unseen_does_not_end_as_if_nothing_had(end: Next) -> None:
+    assert end_next(end, has_fired_unrecorded=True) is Next.LANDED
+    assert end_next(end, has_fired_unrecorded=False) is end
 
 
 def test_relay_starts_from_news_only() -> None:
