@@ -18,8 +18,10 @@ from recovery_api.models import (
     Pipeline,
     Plan,
     Recovery,
+    RememberedAnswer,
     Sink,
     Source,
+    Token,
 )
 
 
@@ -58,6 +60,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Generation: (("number", "pipeline", "purpose", "fate", "asked_by", "taken_at"), ("purpose", "fate")),
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
+    Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
+    RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""
