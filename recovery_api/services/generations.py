@@ -115,10 +115,10 @@ def claim_record(recovery: Recovery, said: Mapping[str, Any], *, now: datetime, 
     return claim
 
 
-def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now: datetime) -> Claim:
+def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now: datetime, part: int = 0) -> Claim:
     """As `claim_record`, for what was read by locking the claim, with its event in the timeline."""
     with transaction.atomic():
-        claim = claim_record(recovery, said, now=now)
+        claim = claim_record(recovery, said, now=now, part=part)
         landed = f", {claim.landed_count} landed" if claim.state == ClaimState.FIRED else ""
         event_append(
             EventKind.CLAIM_SETTLED,
