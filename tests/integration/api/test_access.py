@@ -120,4 +120,4 @@ def test_work_is_withdrawn_by_who_may_ask_for_it(pipeline, now, viewer, operator
 
 def test_everybody_may_see_the_document_and_the_page_to_try_it(db):
     assert Api().get("/schema").body["openapi"].startswith("3.1")
-    assert Permission.ANYONE == API["api-docs", "GET"]
+    assert API["api-docs", "GET"] == Permission.ANYONE

@@ -151,7 +151,6 @@ def test_retry_pressed_twice_is_one_recovery_and_three_requests_in_the_timeline(
 
 def test_second_recovery_of_a_pipeline_is_refused_with_the_first_ones_id(approved_plan, approver, now):
 
-
     body = {"plan": str(approved_plan.id), "digest": "d1", "pipeline": "mail", "reason": "relay died"}
     first = approver.post("/recoveries", body).body["recovery"]
     copy = Plan.objects.get(id=approved_plan.id)
