@@ -13,6 +13,8 @@ from recovery_api.models import (
     Audit,
     Claim,
     Event,
+    EventContent,
+    Finding,
     Generation,
     Intent,
     Pipeline,
@@ -62,6 +64,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
     Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
+    Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
+    EventContent: (("intent", "kept_until"), ()),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

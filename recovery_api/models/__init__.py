@@ -3,6 +3,7 @@
 from recovery_api.models.audits import Audit, AuditStatus
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
+from recovery_api.models.findings import EventContent, Finding
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -30,7 +31,9 @@ __all__ = [
     "ClaimState",
     "End",
     "Event",
+    "EventContent",
     "EventKind",
+    "Finding",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",
