@@ -37,7 +37,9 @@ def test_document_is_valid_and_without_a_warning(tmp_path):
         for method, operation in item.items():
             if method not in METHODS:
                 continue
-            problems = {code for code, one in operation["responses"].items() if "application/problem+json" in one["content"]}
+            problems = {
+                code for code, one in operation["responses"].items() if "application/problem+json" in one["content"]
+            }
             assert {"400", "429", "500"} <= problems, (path, method)
             keys = [one["name"] for one in operation.get("parameters", []) if one["in"] == "header"]
             assert keys == (["Idempotency-Key"] if method == "post" else []), (path, method)

@@ -12,8 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from recovery_api.models import Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
 from recovery_api.serializers import shapes
 from recovery_api.services.audits import audit_request
+from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.events import event_append
+from recovery_api.services.findings import ListedFinding, audit_listing_record, plan_listing_record
 from recovery_api.services.omissions import omission_acknowledge
+from recovery_api.services.pipelines import pipeline_create
 from recovery_api.services.recoveries import recovery_finish, recovery_request
 from tests.integration.control.conftest import FRONTIER, make_pipeline
 
@@ -200,18 +203,6 @@ def test_filters_are_obeyed(pipeline, now, viewer):
 
 def test_numbers_past_2_53_are_exact_texts(pipeline, now, viewer):
     frontier = {"0": {"position": "9007199254740993", "ordinal": "0"}}
-    findings = [
-        {
-            "finding": "lost",
-            "cause": None,
-            "lane": "0",
-            "coordinate": "9007199254740993",
-            "position": "9007199254740993",
-            "ordinal": "0",
-            "entry": "1",
-            "accepted_count": WIDE,
-        }
-    ]
     lanes = {"0": {"status": "owed", "frontier_says": "9007199254740993", "counts": {"lost_retained": WIDE}}}
     audit = make_audit(
         pipeline,
@@ -221,19 +212,63 @@ def test_numbers_past_2_53_are_exact_texts(pipeline, now, viewer):
         accepted_count=WIDE,
         evidence_rows=WIDE,
         evidence_uri="file:///evidence/1",
-        findings=findings,
         lanes=lanes,
     )
+    audit_listing_record(audit, [listed(9007199254740993, accepted_count=WIDE)])
     shown = viewer.get(f"/audits/{audit.id}").body
     assert (shown["lost"], shown["frontier"], shown["evidence"]["rows"]) == (str(WIDE), "9007199254740993", str(WIDE))
     assert shown["lanes"]["0"]["counts"]["lost_retained"] == str(WIDE)
-    listed = viewer.get(f"/audits/{audit.id}/findings").body
-    assert listed["items"][0]["coordinate"] == "9007199254740993" and listed["items"][0]["accepted_count"] == str(WIDE)
-    assert listed["is_whole"] is False and listed["evidence"]["uri"] == "file:///evidence/1"
+    found = viewer.get(f"/audits/{audit.id}/findings").body
+    assert found["items"][0]["coordinate"] == "9007199254740993" and found["items"][0]["accepted_count"] == str(WIDE)
+    assert found["is_whole"] is False and found["evidence"]["uri"] == "file:///evidence/1"
     lane = viewer.get("/pipelines/mail/frontiers").body["lanes"][0]
     assert lane["frontier"] == "9007199254740993" and lane["counts"] == {"lost_retained": str(WIDE)}
     omitted = omission_acknowledge(pipeline, "-7210000000000000123", reason="r", actor="x", now=now)
     assert viewer.get("/pipelines/mail/omissions").body["items"][0]["coordinate"] == str(omitted.position)
+
+
+def listed(position, finding="lost", **more):
+    fields = {"cause": "", "evidence_class": "provably missing", "lane": "0", "ordinal": 0, "entry": 1}
+    fields |= {"accepted_count": None, "is_acknowledged": False, "history_digest": b"h" * 32, "accepted_digest": None}
+    return ListedFinding(finding=finding, position=position, **{**fields, **more})
+
+
+def test_findings_are_paged_filtered_and_say_where_the_whole_is(pipeline, now, viewer):
+    audit = make_audit(pipeline, now, lost_count=5, evidence_rows=9, evidence_uri="file:///e", evidence_digest="d")
+    audit_listing_record(audit, [listed(number) for number in range(1, 6)] + [listed(6, "duplicate", entry=None)])
+    path = f"/audits/{audit.id}/findings"
+    first = viewer.get(f"{path}?limit=4").body
+    assert (first["listed"], first["is_whole"], first["evidence"]["rows"]) == ("6", False, "9")
+    rest = viewer.get(first["next"].removeprefix("/api/v1")).body
+    assert [row["coordinate"] for row in first["items"] + rest["items"]] == ["1", "2", "3", "4", "5", "6"]
+    assert rest["next"] is None and set(rest["items"][0]) == set(shapes.FindingShape().fields)
+    assert [row["number"] for row in viewer.get(f"{path}?low=2&high=3").body["items"]] == ["1", "2"]
+    assert [row["coordinate"] for row in viewer.get(f"{path}?finding=duplicate").body["items"]] == ["6"]
+    Audit.objects.filter(id=audit.id).update(evidence_rows=6)
+    assert viewer.get(path).body["is_whole"] is True
+
+
+def test_reversed_range_is_refused_and_compared_as_coordinates(now, viewer, db):
+    source = source_create("log", "paper_source", {"path": "p", "spelling": "pg_lsn"}, actor="x", now=now)
+    sink = sink_create("record", "paper_sink", {"path": "p"}, actor="x", now=now)
+    audit = make_audit(pipeline_create("log", source, sink, actor="x", now=now), now, frontier={})
+    path = f"/audits/{audit.id}/findings"
+    answer = viewer.get(f"{path}?low=100/0&high=FF/FFFFFFFF")
+    assert (answer.status_code, answer.body["code"], answer.body["field"]) == (422, "bad_input", "low")
+    assert "reversed" in answer.body["detail"]
+    assert viewer.get(f"{path}?low=FF/FFFFFFFF&high=100/0").status_code == 200
+    answer = viewer.get(f"{path}?low=100-0")
+    assert (answer.status_code, answer.body["code"], answer.body["field"]) == (422, "bad_coordinate", "low")
+
+
+def test_batch_of_a_plan_is_listed_by_evidence_class(approved_plan, viewer):
+    rows = [listed(1), listed(2, evidence_class="acknowledged")]
+    plan_listing_record(approved_plan, approved_plan.pipeline, rows)
+    path = f"/plans/{approved_plan.id}/findings"
+    whole = viewer.get(path).body
+    assert (len(whole["items"]), whole["listed"], whole["plan"]) == (2, "2", str(approved_plan.id))
+    some = viewer.get(f"{path}?evidence_class=provably%20missing").body["items"]
+    assert [row["coordinate"] for row in some] == ["1"]
 
 
 def test_frontier_past_2_53_arrives_as_it_was_sent(operator, pipeline):
