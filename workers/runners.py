@@ -19,7 +19,7 @@ from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
 from recovery_api.services import intents
 from workers.faults import Point, crash_point
-from workers.recovery import auditing, connections, planning, protocol, reading, settling
+from workers.recovery import auditing, connections, planning, protocol, reading, settling, sink_readings
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +93,8 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.RECOVER: protocol.recovery_run,
         IntentAction.SETTLE: settling.settle_run,
         IntentAction.EVENT_READ: reading.event_read,
+        IntentAction.SINK_READ: sink_readings.sink_read,
+        IntentAction.SINK_INSTALL: sink_readings.sink_install,
     }
 
 

@@ -51,7 +51,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.RECOVER: frozenset(),
     IntentAction.SETTLE: frozenset(),
     IntentAction.SINK_READ: frozenset(),
-    IntentAction.SINK_INSTALL: frozenset({"connection", "is_shown_only"}),
+    IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "grants"}),
     IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
     IntentAction.DRILL: frozenset({"names"}),
 }
