@@ -12,6 +12,7 @@ from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
     Claim,
+    Drill,
     Event,
     Generation,
     Intent,
@@ -58,6 +59,7 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Generation: (("number", "pipeline", "purpose", "fate", "asked_by", "taken_at"), ("purpose", "fate")),
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
+    Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

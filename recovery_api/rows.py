@@ -12,7 +12,8 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import AcknowledgedOmission, Audit, End, Event, Intent, Pipeline, Plan, Recovery, Sink
+from recovery_api.models import AcknowledgedOmission, Audit, Drill, End, Event, Intent, Pipeline, Plan, Recovery, Sink
+from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 
@@ -44,6 +45,7 @@ def end_as_row(end: End) -> Row:
             }
         )
         row["restored_at"], row["restored_says"] = _time(end.restored_at), end.restored_says
+        row["drill_every_hours"], row["drill_passed_at"] = end.drill_every_hours, _time(passed_at(end))
     return row
 
 
@@ -70,6 +72,22 @@ def status_as_row(status: PipelineStatus) -> Row:
         "audited_at": _time(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
         "recovery": str(status.recovery.id) if status.recovery else None,
+        "drill_passed_at": _time(passed_at(status.pipeline.sink)),
+    }
+
+
+def drill_as_row(drill: Drill) -> Row:
+    return {
+        "drill": str(drill.id),
+        "sink": drill.sink.name,
+        "state": drill.state,
+        "says": drill.says,
+        "names": drill.names,
+        "results": drill.results,
+        "intent": str(drill.intent_id),
+        "requested_by": drill.requested_by,
+        "requested_at": _time(drill.requested_at),
+        "finished_at": _time(drill.finished_at),
     }
 
 

@@ -272,6 +272,27 @@ class FencedSink(Sink, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class DrillNamespace:
+    """A place at a sink made for one drill. `sink`: a connector that knows nothing but it; `notes`: what a person should
+    know of how it was made."""
+
+    name: str
+    sink: FencedSink
+    notes: tuple[str, ...] = ()
+
+
+class DrillableSink(FencedSink, Protocol):
+    """A sink that can be drilled without touching what it holds."""
+
+    def drill_namespace(self) -> AbstractContextManager[DrillNamespace]:
+        """A fresh namespace, gone at the end; what a crashed drill left is taken away first.
+
+        Raises: AccessDenied saying what to grant; Refused where it would be the pipeline's own.
+        """
+        ...
+
+
 class OrderedSink(FencedSink, Protocol):
     """A sink whose effect needs each key's events in order."""
 

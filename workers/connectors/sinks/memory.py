@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from workers.connectors.base import (
     ClaimReading,
     ConnectionReport,
     CoordinateRange,
+    DrillNamespace,
     LaneReading,
     Reading,
     SafeFrontier,
@@ -280,6 +282,11 @@ class Memory:
                 held = self.store.claims[generation] = replace(held, state=ClaimState.RELEASED.value)
             return Answer(held.state)
 
+    def counter_raise(self, above: int) -> int:
+        with self.store.lock:
+            self.store.counter = max(self.store.counter, above)
+            return self.store.counter
+
     def staged_purge(self) -> int:
         with self.store.lock:
             claims = self.store.claims
@@ -287,6 +294,14 @@ class Memory:
             for key in done:
                 del self.store.staged[key]
         return len(done)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[DrillNamespace]:
+        name = f"{self.name} drill {secrets.token_hex(4)}"
+        try:
+            yield DrillNamespace(name, Memory({"name": name, "batch_limit": self.batch_limit}))
+        finally:
+            _STORES.pop(name, None)
 
     def altered(self) -> list[tuple[Where, bytes]]:
         """Coordinates offered again with other content, and the digest offered, once each."""
