@@ -84,6 +84,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "recovery_api",
     "workers",
 ]
@@ -115,8 +118,51 @@ TEMPLATES = [
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "recovery_api.views.authentication.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["recovery_api.views.permission.ByTable"],
+    "DEFAULT_THROTTLE_CLASSES": [
+        "recovery_api.views.throttling.PersonThrottle",
+        "recovery_api.views.throttling.AnonymousThrottle",
+    ],
+    "DEFAULT_PARSER_CLASSES": ["recovery_api.views.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "recovery_api.exceptions.exception_handler",
+    "NUM_PROXIES": 1 if env.bool("BEHIND_PROXY", default=False) else 0,
+    "URL_FORMAT_OVERRIDE": None,
+}
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "fp_"}
+KNOX_TOKEN_MODEL = "recovery_api.Token"
+MIGRATION_MODULES = {"knox": None}  # its migrations make a table that nothing would use: the token is our own model
+FENCEPOST_API_RATES = {
+    "person": env.str("FENCEPOST_API_RATE", default="1200/min"),
+    "anonymous": env.str("FENCEPOST_API_RATE_ANONYMOUS", default="60/min"),
+}
+FENCEPOST_API_BODY_LIMIT_BYTES = env.int("FENCEPOST_API_BODY_LIMIT_BYTES", default=8 * 2**20)
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Fencepost",
+    "DESCRIPTION": "Finds what a crashed relay left undelivered, and delivers exactly that. See docs/api.md.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["recovery_api.views.permission.ByTable"],
+    "PREPROCESSING_HOOKS": ["recovery_api.schema.api_only"],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SORT_OPERATIONS": False,
+    "ENUM_NAME_OVERRIDES": {
+        "AuditStatus": "recovery_api.models.AuditStatus",
+        "ClaimState": "recovery_api.models.ClaimState",
+        "IntentState": "recovery_api.models.IntentState",
+        "PlanState": "recovery_api.models.PlanState",
+        "RecoveryState": "recovery_api.models.RecoveryState",
+        "TokenState": ["standing", "expired", "revoked"],
+        "RecoveryOutcome": "recovery_api.models.RecoveryOutcome",
+    },
 }
 
 

@@ -1,6 +1,9 @@
 """The addresses of pages, REST and the administration of tables."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("recovery_api.urls")),
+]

@@ -19,8 +19,10 @@ from recovery_api.models import (
     Pipeline,
     Plan,
     Recovery,
+    RememberedAnswer,
     Sink,
     Source,
+    Token,
 )
 
 
@@ -60,6 +62,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
     Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
+    Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
+    RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

@@ -1,6 +1,7 @@
 """The control plane's rows as JSON objects: one spelling for commands, REST and pages.
 
-Coordinates are in the source's spelling and counts that may pass 2^53 are texts; times are ISO 8601 in UTC.
+Coordinates are in the source's spelling; times are ISO 8601 in UTC. Commands print counts as numbers; REST gives every
+whole number as text (`wide_as_text`), so that no reader of JSON rounds one.
 """
 
 from __future__ import annotations
@@ -12,12 +13,63 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import AcknowledgedOmission, Audit, Drill, End, Event, Intent, Pipeline, Plan, Recovery, Sink
+from recovery_api.models import (
+    AcknowledgedOmission,
+    Audit,
+    Claim,
+    Drill,
+    End,
+    Event,
+    Generation,
+    Intent,
+    Pipeline,
+    Plan,
+    Recovery,
+    Sink,
+    Token,
+)
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.tokens import token_state
 
 Row = dict[str, Any]
+
+
+SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status"})
+"""Whole numbers that REST gives as numbers: they are small by definition."""
+AS_GIVEN = frozenset({"options", "certificate"})
+"""Members that REST gives as they are: what somebody configured, and what a digest was taken of."""
+EXACT_TO = 2**53
+TOKEN_SHOWN = 8
+
+
+def wide_as_text(value: Any) -> Any:
+    """A row as REST gives it: every whole number as text but those of `SMALL` and, below 2^53, inside `AS_GIVEN`.
+
+    >>> wide_as_text({"lost": 3, "exit_code": 1, "options": {"batch_limit": 9}, "done": True, "rate": 1.5})
+    {'lost': '3', 'exit_code': 1, 'options': {'batch_limit': 9}, 'done': True, 'rate': 1.5}
+    """
+    if isinstance(value, Mapping):
+        return {name: _member(name, one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [wide_as_text(one) for one in value]
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _member(name: str, value: Any) -> Any:
+    if name in SMALL and isinstance(value, int):
+        return value
+    return _past_exact_as_text(value) if name in AS_GIVEN else wide_as_text(value)
+
+
+def _past_exact_as_text(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _past_exact_as_text(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_past_exact_as_text(one) for one in value]
+    is_wide = isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT_TO
+    return str(value) if is_wide else value
 
 
 def end_as_row(end: End) -> Row:
@@ -110,7 +162,9 @@ def intent_as_row(intent: Intent) -> Row:
     }
 
 
-def audit_as_row(audit: Audit) -> Row:
+def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
+    """`has_findings` False leaves the first page of findings out; their column need not be read then."""
+    findings = {"findings": audit.findings} if has_findings else {}
     return {
         "audit": str(audit.id),
         "pipeline": audit.pipeline.name,
@@ -129,7 +183,7 @@ def audit_as_row(audit: Audit) -> Row:
         "matching": audit.matching,
         "weaknesses": audit.weaknesses,
         "lanes": audit.lanes,
-        "findings": audit.findings,
+        **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
         "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
@@ -197,12 +251,83 @@ def event_as_row(event: Event) -> Row:
         "at": _time(event.at),
         "kind": event.kind,
         "actor": event.actor,
+        "pipeline": event.pipeline.name if event.pipeline else None,
         "generation": _text(event.generation),
         "says": event.says,
         "data": event.data,
         "plan": str(event.plan_id) if event.plan_id else None,
         "recovery": str(event.recovery_id) if event.recovery_id else None,
         "audit": str(event.audit_id) if event.audit_id else None,
+    }
+
+
+def generation_as_row(generation: Generation) -> Row:
+    return {
+        "generation": str(generation.number),
+        "pipeline": generation.pipeline.name,
+        "purpose": generation.purpose,
+        "asked_by": generation.asked_by,
+        "fate": generation.fate,
+        "recovery": str(generation.recovery_id) if generation.recovery_id else None,
+        "taken_at": _time(generation.taken_at),
+        "settled_at": _time(generation.settled_at),
+    }
+
+
+def claim_as_row(claim: Claim) -> Row:
+    return {
+        "generation": str(claim.generation),
+        "pipeline": claim.pipeline.name,
+        "recovery": str(claim.recovery_id),
+        "part": claim.part,
+        "state": claim.state,
+        "claimed_by": claim.claimed_by,
+        "frontier": _frontier(claim.pipeline, claim.frontier),
+        "arm": _text(claim.arm),
+        "armed": _text(claim.armed_count),
+        "armed_digest": claim.armed_digest or None,
+        "landed": _text(claim.landed_count),
+        "absorbed": _text(claim.absorbed_count),
+        "start": _frontier(claim.pipeline, claim.start),
+        "superseded_by": _text(claim.superseded_by),
+        "superseded_at": _time(claim.superseded_at),
+        "superseded_who": claim.superseded_who or None,
+        "claimed_at": _time(claim.claimed_at),
+        "said_at": _time(claim.said_at),
+        "settled_at": _time(claim.settled_at),
+    }
+
+
+def lanes_as_rows(audit: Audit) -> list[Row]:
+    """Where each lane stood when last audited: what is judged, what is safe, how far the source goes, what is above."""
+    return [
+        {
+            "lane": lane,
+            "status": row.get("status"),
+            "frontier": row.get("frontier_says"),
+            "safe_frontier": row.get("safe_frontier"),
+            "head": row.get("head_says"),
+            "above_frontier_owed": _number(row.get("above_frontier_owed")),
+            "counts": wide_as_text(row.get("counts") or {}),
+            "says": row.get("says") or [],
+        }
+        for lane, row in sorted(audit.lanes.items())
+    ]
+
+
+def token_as_row(token: Token, now: datetime) -> Row:
+    return {
+        "token_id": str(token.id),
+        "name": token.name,
+        "person": token.user.get_username(),
+        "roles": token.roles,
+        "state": token_state(token, now),
+        "begins_with": token.token_key[:TOKEN_SHOWN],
+        "created_at": _time(token.created),
+        "created_by": token.created_by,
+        "expires_at": _time(token.expiry),
+        "revoked_at": _time(token.revoked_at),
+        "revoked_by": token.revoked_by or None,
     }
 
 
@@ -234,6 +359,10 @@ def _spelled(pipeline: Pipeline, row: Row) -> Row:
 
 def _time(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
+
+
+def _number(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _text(number: int | None) -> str | None:

@@ -56,8 +56,75 @@ PAGES: Mapping[tuple[str, str], Permission] = {
 }
 """The pages' routes. Forms show what a person may do by asking `is_allowed` for the route they would post to."""
 
-API: Mapping[tuple[str, str], Permission] = {}
-"""The REST routes."""
+API: Mapping[tuple[str, str], Permission] = {
+    ("api-index", "GET"): Permission.SIGNED_IN,
+    ("api-me", "GET"): Permission.SIGNED_IN,
+    ("api-problems", "GET"): Permission.ANYONE,
+    ("api-schema", "GET"): Permission.ANYONE,
+    ("api-docs", "GET"): Permission.ANYONE,
+    ("api-kinds", "GET"): Permission.SEE,
+    ("api-connection-tests", "POST"): Permission.CONFIGURE,
+    ("api-sources", "GET"): Permission.SEE,
+    ("api-sources", "POST"): Permission.CONFIGURE,
+    ("api-source", "GET"): Permission.SEE,
+    ("api-source-test", "POST"): Permission.CONFIGURE,
+    ("api-sinks", "GET"): Permission.SEE,
+    ("api-sinks", "POST"): Permission.CONFIGURE,
+    ("api-sink", "GET"): Permission.SEE,
+    ("api-sink-test", "POST"): Permission.CONFIGURE,
+    ("api-sink-settle", "POST"): Permission.SETTLE,
+    ("api-statuses", "GET"): Permission.SEE,
+    ("api-pipelines", "GET"): Permission.SEE,
+    ("api-pipelines", "POST"): Permission.CONFIGURE,
+    ("api-pipeline", "GET"): Permission.SEE,
+    ("api-pipeline-test", "POST"): Permission.CONFIGURE,
+    ("api-pipeline-status", "GET"): Permission.SEE,
+    ("api-pipeline-frontiers", "GET"): Permission.SEE,
+    ("api-pipeline-generations", "GET"): Permission.SEE,
+    ("api-pipeline-claims", "GET"): Permission.SEE,
+    ("api-pipeline-omissions", "GET"): Permission.SEE,
+    ("api-pipeline-omissions", "POST"): Permission.ACKNOWLEDGE,
+    ("api-pipeline-omission-withdraw", "POST"): Permission.ACKNOWLEDGE,
+    ("api-audits", "GET"): Permission.SEE,
+    ("api-audits", "POST"): Permission.AUDIT,
+    ("api-audit", "GET"): Permission.SEE,
+    ("api-audit-findings", "GET"): Permission.SEE,
+    ("api-plans", "GET"): Permission.SEE,
+    ("api-plans", "POST"): Permission.PLAN,
+    ("api-plan", "GET"): Permission.SEE,
+    ("api-plan-approval", "POST"): Permission.APPROVE,
+    ("api-recoveries", "GET"): Permission.SEE,
+    ("api-recoveries", "POST"): Permission.APPLY,
+    ("api-recovery", "GET"): Permission.SEE,
+    ("api-recovery-pause", "POST"): Permission.STEER,
+    ("api-recovery-resume", "POST"): Permission.STEER,
+    ("api-recovery-stop", "POST"): Permission.STEER,
+    ("api-recovery-settle", "POST"): Permission.SETTLE,
+    ("api-recovery-certificate", "GET"): Permission.SEE,
+    ("api-events", "GET"): Permission.SEE,
+    ("api-intents", "GET"): Permission.SEE,
+    ("api-intent", "GET"): Permission.SEE,
+    ("api-intent-cancel", "POST"): Permission.SEE,
+    ("api-tokens", "GET"): Permission.SIGNED_IN,
+    ("api-tokens", "POST"): Permission.SIGNED_IN,
+    ("api-token", "GET"): Permission.SIGNED_IN,
+    ("api-token", "DELETE"): Permission.SIGNED_IN,
+    **{("api-unknown", method): Permission.ANYONE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
+}
+"""The REST routes. `api-unknown` is every other address under `/api/v1/`: it answers that there is nothing."""
+
+WITHDRAWING: Mapping[str, Permission] = {
+    "connection_test": Permission.CONFIGURE,
+    "audit": Permission.AUDIT,
+    "plan": Permission.PLAN,
+    "recover": Permission.STEER,
+    "settle": Permission.SETTLE,
+    "sink_read": Permission.AUDIT,
+    "sink_install": Permission.CONFIGURE,
+    "event_read": Permission.READ_CONTENT,
+    "drill": Permission.AUDIT,
+}
+"""What withdrawing queued work of an action needs, beyond its route: as much as asking for it did."""
 
 ROUTES: Mapping[tuple[str, str], Permission] = {**PAGES, **API}
 """The authority, tested whole: every route of the project is here, and every role is tried on every one."""

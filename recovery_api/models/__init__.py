@@ -12,11 +12,13 @@ from recovery_api.models.generations import (
     GenerationFate,
     GenerationPurpose,
 )
+from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.omissions import AcknowledgedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models.tokens import Token
 
 __all__ = [
     "FINAL_CLAIM_STATES",
@@ -44,7 +46,9 @@ __all__ = [
     "Recovery",
     "RecoveryOutcome",
     "RecoveryState",
+    "RememberedAnswer",
     "Sink",
     "Source",
+    "Token",
     "Wanted",
 ]

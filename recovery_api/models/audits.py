@@ -63,7 +63,10 @@ class Audit(models.Model):
 
     class Meta:
         ordering = ["-finished_at"]
-        indexes = [models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline")]
+        indexes = [
+            models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline"),
+            models.Index(fields=["-finished_at", "-id"], name="audits_by_age"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=AuditStatus.values), name="an_audit_status_is_known"),
             models.CheckConstraint(condition=Q(exit_code__range=(0, 3)), name="an_audit_exit_code_is_known"),

@@ -111,6 +111,7 @@ class Event(models.Model):
 
     class Meta:
         ordering = ["id"]
+        indexes = [models.Index(fields=["pipeline", "id"], name="events_of_a_pipeline")]
         constraints = [
             models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="an_event_kind_is_known"),
             models.CheckConstraint(condition=~Q(actor=""), name="an_event_has_an_actor"),

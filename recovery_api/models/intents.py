@@ -84,6 +84,7 @@ class Intent(models.Model):
         indexes = [
             models.Index(fields=["created_at"], condition=Q(state__in=LIVE_STATES), name="live_intents_by_age"),
             models.Index(fields=["pipeline", "-created_at"], name="intents_of_a_pipeline"),
+            models.Index(fields=["-created_at", "-id"], name="intents_by_age"),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=IntentState.values), name="an_intent_state_is_known"),

@@ -64,7 +64,10 @@ class Plan(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["pipeline", "-created_at"], name="plans_of_a_pipeline")]
+        indexes = [
+            models.Index(fields=["pipeline", "-created_at"], name="plans_of_a_pipeline"),
+            models.Index(fields=["-created_at", "-id"], name="plans_by_age"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=PlanState.values), name="a_plan_state_is_known"),
             models.CheckConstraint(

@@ -108,7 +108,10 @@ class Recovery(models.Model):
     class Meta:
         ordering = ["-created_at"]
         verbose_name_plural = "recoveries"
-        indexes = [models.Index(fields=["pipeline", "-created_at"], name="recoveries_of_a_pipeline")]
+        indexes = [
+            models.Index(fields=["pipeline", "-created_at"], name="recoveries_of_a_pipeline"),
+            models.Index(fields=["-created_at", "-id"], name="recoveries_by_age"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=RecoveryState.values), name="a_recovery_state_is_known"),
             models.CheckConstraint(

@@ -42,6 +42,7 @@ def audit_get(audit_id: UUID | str) -> Audit:
     return found
 
 
-def audit_list(pipeline: Pipeline) -> QuerySet[Audit]:
-    """Newest first."""
-    return Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
+def audit_list(pipeline: Pipeline | None = None) -> QuerySet[Audit]:
+    """Newest first; of every pipeline where none is named."""
+    found = Audit.objects.select_related("pipeline__source").order_by("-finished_at")
+    return found.filter(pipeline=pipeline) if pipeline else found

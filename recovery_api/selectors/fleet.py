@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from django.db.models import OuterRef, Subquery
 
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import Audit, AuditStatus, Pipeline, Recovery, RecoveryOutcome, RecoveryState
@@ -28,18 +31,25 @@ class PipelineStatus:
     is_stale: bool
 
 
-def fleet_status(now: datetime) -> list[PipelineStatus]:
-    """Every pipeline by name. Three queries, whatever their number."""
-    pipelines = list(pipeline_list())
+def fleet_status(now: datetime, pipelines: Sequence[Pipeline] | None = None) -> list[PipelineStatus]:
+    """The given pipelines, or every one by name. Three queries at most, each by index, whatever their number.
+
+    The newest audit, and the newest recovery, of each is looked up by pipeline: not all of them are read.
+    """
+    if pipelines is None:
+        pipelines = list(pipeline_list())
+    ids = [pipeline.pk for pipeline in pipelines]
+    of_one = {"pipeline": OuterRef("pk")}
+    newest_audit = Audit.objects.filter(**of_one, void_since__isnull=True).order_by("-finished_at").values("pk")[:1]
+    newest_recovery = Recovery.objects.filter(**of_one).order_by("-created_at").values("pk")[:1]
+    asked = Pipeline.objects.filter(pk__in=ids)
     audits = {
         audit.pipeline_id: audit
-        for audit in Audit.objects.filter(void_since__isnull=True)
-        .order_by("pipeline_id", "-finished_at")
-        .distinct("pipeline_id")
+        for audit in Audit.objects.filter(pk__in=asked.values(newest=Subquery(newest_audit))).defer("findings")
     }
     recoveries = {
         recovery.pipeline_id: recovery
-        for recovery in Recovery.objects.order_by("pipeline_id", "-created_at").distinct("pipeline_id")
+        for recovery in Recovery.objects.filter(pk__in=asked.values(newest=Subquery(newest_recovery)))
     }
     return [status_of(one, audits.get(one.pk), recoveries.get(one.pk), now) for one in pipelines]
 

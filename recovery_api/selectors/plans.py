@@ -31,6 +31,7 @@ def plan_get(plan_id: UUID | str) -> Plan:
     return found
 
 
-def plan_list(pipeline: Pipeline) -> QuerySet[Plan]:
-    """Newest first."""
-    return Plan.objects.filter(pipeline=pipeline).order_by("-created_at")
+def plan_list(pipeline: Pipeline | None = None) -> QuerySet[Plan]:
+    """Newest first; of every pipeline where none is named."""
+    found = Plan.objects.select_related("pipeline__source").order_by("-created_at")
+    return found.filter(pipeline=pipeline) if pipeline else found

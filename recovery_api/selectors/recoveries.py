@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Event, Pipeline, Recovery
+from recovery_api.models import LIVE_STATES, Event, Intent, Pipeline, Recovery
 
 
 def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
@@ -22,15 +22,29 @@ def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
     return recovery
 
 
+def recovery_by_id(recovery_id: UUID | str) -> Recovery:
+    """Raises: NotFound."""
+    try:
+        return recovery_list().get(id=UUID(str(recovery_id)))
+    except (ValueError, Recovery.DoesNotExist) as error:
+        raise NotFound(f"Recovery {recovery_id}", "the control database", "") from error
+
+
 def recovery_list(pipeline: Pipeline | None = None) -> QuerySet[Recovery]:
     """Newest first."""
-    found = Recovery.objects.select_related("pipeline", "plan").order_by("-created_at")
+    found = Recovery.objects.select_related("pipeline__source", "pipeline__sink", "plan").order_by("-created_at")
     return found.filter(pipeline=pipeline) if pipeline else found
+
+
+def with_live_work(found: QuerySet[Recovery]) -> QuerySet[Recovery]:
+    """The same rows, each with `live_work`: its live intent in a list, or none. One query more, whatever their number."""
+    live = Intent.objects.filter(state__in=LIVE_STATES).select_related("pipeline")
+    return found.prefetch_related(Prefetch("intents", live, to_attr="live_work"))
 
 
 def timeline(pipeline: Pipeline | None = None, recovery: Recovery | None = None, after_id: int = 0) -> QuerySet[Event]:
     """Events in the order they were appended; of a recovery, those of its plan too."""
-    found = Event.objects.filter(id__gt=after_id).order_by("id")
+    found = Event.objects.select_related("pipeline").filter(id__gt=after_id).order_by("id")
     if recovery is not None:
         found = found.filter(Q(recovery=recovery) | Q(plan=recovery.plan_id))
     if pipeline is not None:

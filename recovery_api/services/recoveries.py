@@ -44,12 +44,14 @@ def recovery_request(
     *,
     now: datetime,
     attestations: Sequence[str] = (),
+    digest: str | None = None,
     wake: bool = True,
 ) -> Recovery:
-    """The recovery of an approved plan, with its intent. Asked twice, it is one recovery.
+    """The recovery of an approved plan, with its intent. Asked twice, it is one recovery, and the timeline says so.
 
-    Raises: NotFound; BadInput for a missing reason or another pipeline's name; Refused where the plan is not
-    approved, the approval lapsed, the sink was restored, the pipeline has an unfinished recovery, or an attestation
+    `digest`, where given, must be the plan's: what was seen is what is applied.
+    Raises: NotFound; BadInput for a missing reason or another pipeline's name; Refused where the digest is another, the
+    plan is not approved, the approval lapsed, the sink was restored, the pipeline has an unfinished recovery, or an attestation
     that the plan needs is not given.
     """
     plan = plan_get(plan_id)
@@ -58,8 +60,11 @@ def recovery_request(
         raise BadInput("reason", "is missing", "Say why, in a sentence; it stays in the timeline.")
     if typed_pipeline_name != pipeline.name:
         raise BadInput("confirm", f"{typed_pipeline_name!r} is not this plan's pipeline", "Type the pipeline's name.")
+    if digest is not None and digest != plan.digest:
+        reason_why = f"the plan's digest is {plan.digest or 'not computed yet'}, not {digest}"
+        raise Refused(f"redriving {pipeline.name}", reason_why, "Look at the plan again, then apply that.")
     if (first := _of_plan(plan)) is not None:
-        return first
+        return _asked_again(first, reason.strip(), actor, now)
     _check_approval(plan, now)
     attestations_check(plan, attestations)
     action = f"redriving {pipeline.name}"
@@ -70,7 +75,7 @@ def recovery_request(
                 return _request(plan, reason.strip(), actor, now, attestations, wake)
         except _AnotherFirst:
             if (first := _of_plan(plan)) is not None:
-                return first
+                return _asked_again(first, reason.strip(), actor, now)
     raise Refused(action, "the plan is no longer approved", PLAN_AGAIN.format(pipeline=pipeline.name))
 
 
@@ -277,6 +282,14 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
     intent_create(
         IntentAction.RECOVER, actor=actor, now=now, pipeline=plan.pipeline, plan=plan, recovery=recovery, wake=wake
     )
+    return recovery
+
+
+def _asked_again(recovery: Recovery, reason: str, actor: str, now: datetime) -> Recovery:
+    """The recovery that the plan has already: the second request attaches to it, and stands in the timeline."""
+    says = f"{actor} asked again: {reason} It is the same recovery; nothing more was started."
+    data = {"reason": reason, "is_again": True}
+    event_append(EventKind.RECOVERY_REQUESTED, actor=actor, now=now, says=says, recovery=recovery, data=data)
     return recovery
 
 

@@ -179,7 +179,10 @@ class BatchDigest:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReading:
-    """One claim as the sink holds it now. `state`: open | fired | superseded | released | none."""
+    """One claim as the sink holds it now. `state`: open | fired | superseded | released | none.
+
+    `superseded_who`: who took the generation that passed it, as that one named itself to the sink.
+    """
 
     generation: int
     state: str
@@ -195,6 +198,8 @@ class ClaimReading:
     altered_count: int | None = None
     start: Mapping[str, Any] | None = None
     superseded_by: int | None = None
+    superseded_at: str | None = None
+    superseded_who: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

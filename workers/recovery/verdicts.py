@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
-from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
@@ -61,7 +61,7 @@ def audit_write(
         now=timezone.now(),
         started_at=started_at,
         is_full=is_full,
-        says=" ".join([*worst.says, *_duplicates_says(found), *_above_says(found)]),
+        says=" ".join([*worst.says, *_duplicates_says(found), *_gaps_says(found), *_above_says(found)]),
         intent=intent,
         recovery=recovery,
         generation=recovery.generation if recovery else None,
@@ -102,6 +102,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
+        "gaps": _text(gap_count(found, lane)),
     }
 
 
@@ -177,6 +178,32 @@ def _above_says(found: Evidence) -> list[str]:
         if lane.reading.safe.waits_for:
             said.append(f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}.")
     return said
+
+
+def _gaps_says(found: Evidence) -> list[str]:
+    """How many numbers of a sequence hold no committed row up to the frontier, which is no loss."""
+    counts = {lane.lane: gap_count(found, lane) for lane in found.lanes.values()}
+    return [
+        f"{count} {'number' if count == 1 else 'numbers'} up to {found.spell(found.lanes[lane].frontier)} "
+        f"{'has' if count == 1 else 'have'} no committed row, and nothing old enough can still commit one: "
+        "a benign gap, as rollbacks leave it."
+        for lane, count in counts.items()
+        if count
+    ]
+
+
+def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:
+    """The numbers between the lane's lowest row and its frontier that no committed row has.
+
+    None where that means nothing: coordinates that are not numbers drawn one by one, rows the source has dropped, a
+    frontier above the safe one, a number used twice. It is as sure as the safe frontier, whose weakness is named.
+    """
+    lowest, safe = lane.reading.lowest, lane.reading.safe
+    is_counted = found.spelling == Spelling.BIGINT and lane.counts.coordinates_ascending and lane.reading.floor is None
+    is_proven = safe.coordinate is not None and lane.frontier <= safe.coordinate
+    if not is_counted or not is_proven or lowest is None or lane.frontier < lowest:
+        return None
+    return lane.frontier.position - lowest.position + 1 - lane.fingerprint["count"]
 
 
 def _duplicates_says(found: Evidence) -> list[str]:

@@ -200,6 +200,9 @@ def test_a_gap_that_a_rollback_left_is_no_loss(numbered: Worlds) -> None:
     assert (settled.status, settled.exit_code) == ("exactly_once", 0), settled.says
     assert (settled.lost_count, settled.premature_count, settled.duplicate_count) == (0, 0, 0)
     assert (settled.obligation_count, settled.findings) == (3, [])
+    assert settled.lanes["0"]["gaps"] == "1"
+    assert "1 number up to 204 has no committed row" in settled.says and "benign gap" in settled.says
+    assert pending.lanes["0"]["gaps"] is None, "203 may still be committed"
 
 
 def test_what_commits_between_two_readings_is_neither_premature_nor_lost(numbered: Worlds, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
+from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.retention import dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground
@@ -46,6 +47,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
         with snapshot_open(address) as connection:
             opened = table_open(connection, options, COLUMN_OPTIONS)
             facts |= table_facts(opened)
+            weaknesses += pooler_weaknesses(connection)
             subscriber_refuse(connection, opened.table)
             snapshot = snapshot_read(connection)
             facts["identity"] = identity_of(opened, snapshot)

@@ -34,6 +34,7 @@ from workers.connectors.postgresql.packed import (
     packed_time,
     signed,
 )
+from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
 from workers.evidence.schemas import ACCEPTED
@@ -100,6 +101,7 @@ class PostgresqlTable:
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                weaknesses += pooler_weaknesses(connection)
                 problems += op_problems(connection, opened.mapped)
         except (TerminalError, Unreachable) as error:
             problems.append(str(error))

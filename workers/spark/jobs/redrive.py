@@ -8,6 +8,7 @@ leaves the same rows: staging is keyed by generation, arm and coordinate.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from workers.spark.ranges import MeetSpec, batch_rows, part_write, rows_digest, 
 from workers.spark.session import engine_errors_mapped
 
 SLICE_ROWS = 12_500
-"""Rows a task: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
+"""Rows a task, about: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
 LATER_KEYS = "later_keys"
 SAMPLE_ROWS = 5
 SAMPLE_CHARACTERS = 200
@@ -141,11 +142,15 @@ def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coord
 
 
 def _slices(evidence: Evidence) -> list[Slice]:
-    return [
-        Slice(piece.part, piece.lane, start, min(SLICE_ROWS, piece.count - start))
-        for piece in evidence.pieces
-        for start in range(0, piece.count, SLICE_ROWS)
-    ]
+    """Each piece in equal slices of about SLICE_ROWS: a small rest would cost a task of its own."""
+    slices = []
+    for piece in evidence.pieces:
+        rows = math.ceil(piece.count / max(1, round(piece.count / SLICE_ROWS)))
+        slices += [
+            Slice(piece.part, piece.lane, start, min(rows, piece.count - start))
+            for start in range(0, piece.count, rows)
+        ]
+    return slices
 
 
 def _over_slices(

@@ -12,6 +12,7 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.base import ConnectionReport
+from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.install import kit_version_get
 
@@ -36,7 +37,8 @@ def kit_test(connection: psycopg.Connection[Any], kit: KitOptions) -> Connection
     """Whether the kit is there, of this version, and whether this login can read it and recover through it."""
     server = _one(connection, _SERVER)
     facts: dict[str, Any] = {name: server[name] for name in ("server_version", "database", "role", "is_replica")}
-    problems, weaknesses = [], []
+    problems: list[str] = []
+    weaknesses = pooler_weaknesses(connection)
     if server["encoding"] != "UTF8":
         problems.append(f"The database is encoded in {server['encoding']}; the kit needs UTF8.")
     try:

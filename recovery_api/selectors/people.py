@@ -1,0 +1,17 @@
+"""Who a signed-in person is to this product: the roles their groups give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recovery_api.domain.access import Role
+
+
+def roles_of(user: Any) -> frozenset[str] | None:
+    """The roles of a Django user: the groups named like one; all of them for a superuser. None: nobody is signed in."""
+    if not user.is_authenticated or not user.is_active:
+        return None
+    every = frozenset(role.value for role in Role)
+    if user.is_superuser:
+        return every
+    return every & set(user.groups.values_list("name", flat=True))

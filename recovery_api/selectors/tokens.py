@@ -1,0 +1,44 @@
+"""Reads of tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from knox.crypto import hash_token
+
+from recovery_api.domain.errors import NotFound
+from recovery_api.models import Token
+
+
+def token_list(user: Any = None) -> QuerySet[Token]:
+    """Newest first; everybody's where nobody is named."""
+    found = Token.objects.select_related("user").order_by("-created", "-id")
+    return found.filter(user=user) if user is not None else found
+
+
+def token_get(token_id: UUID | str) -> Token:
+    """Raises: NotFound."""
+    try:
+        found = Token.objects.select_related("user").filter(id=token_id).first()
+    except ValidationError:
+        found = None
+    if found is None:
+        raise NotFound(f"Token {token_id}", "the control database", "")
+    return found
+
+
+def token_find(text: str, now: datetime) -> Token | None:
+    """The token that `text` is, if it stands now and its person may sign in. It is looked up by its hash."""
+    token = Token.objects.select_related("user").filter(digest=hash_token(text)).first()
+    return token if token is not None and token_state(token, now) == "standing" and token.user.is_active else None
+
+
+def token_state(token: Token, now: datetime) -> str:
+    """standing | expired | revoked."""
+    if token.revoked_at is not None:
+        return "revoked"
+    return "standing" if token.expiry > now else "expired"

@@ -1,0 +1,383 @@
+"""What answers look like, for the OpenAPI document. Rows are made by recovery_api.rows; a test compares the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from recovery_api.models import (
+    AuditStatus,
+    ClaimState,
+    EventKind,
+    GenerationFate,
+    GenerationPurpose,
+    IntentAction,
+    IntentState,
+    PlanState,
+    RecoveryOutcome,
+    RecoveryState,
+    Wanted,
+)
+
+WIDE = {"type": "string", "pattern": r"^-?[0-9]+$", "description": "A 64-bit whole number, as text."}
+
+
+@extend_schema_field(WIDE)
+class WideField(serializers.CharField):
+    """A whole number of up to 64 bits, as text."""
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class Anything(serializers.JSONField):
+    """An object whose members depend on the case."""
+
+
+def maybe(field: type[serializers.Field], **kwargs: Any) -> serializers.Field:
+    return field(allow_null=True, **kwargs)
+
+
+def texts(says: str = "") -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField(), help_text=says)
+
+
+def things(says: str = "") -> serializers.ListField:
+    return serializers.ListField(child=Anything(), help_text=says)
+
+
+Moment = serializers.DateTimeField
+
+
+class ProblemShape(serializers.Serializer):
+    """RFC 9457. Read `code` and the data; `detail` is for people."""
+
+    type = serializers.CharField(help_text="Where the code is explained.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    remedy = serializers.CharField(required=False, help_text="What would lift it.")
+    field = serializers.CharField(required=False, help_text="Which field, parameter or member.")
+    data = Anything(required=False)
+    errors = things("Every field that cannot be used.")
+    known = texts("The names that are known.")
+    roles = texts("The roles that may.")
+    limit_bytes = serializers.CharField(required=False)
+
+    def get_fields(self) -> dict[str, Any]:
+        found = super().get_fields()
+        for name in ("errors", "known", "roles"):
+            found[name].required = False
+        return found
+
+
+class EndShape(serializers.Serializer):
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    options = Anything(help_text="As given. Credentials are references, never values.")
+    is_usable = maybe(serializers.BooleanField, help_text="By the last connection test; null: never tested.")
+    report = maybe(Anything)
+    tested_at = maybe(Moment)
+    created_at = Moment()
+    created_by = serializers.CharField()
+
+
+class SourceShape(EndShape):
+    pass
+
+
+class SinkSaid(serializers.Serializer):
+    identity = serializers.CharField()
+    counter = WideField()
+    fence = WideField()
+    last_entry = maybe(WideField)
+    at = Moment()
+
+
+class SinkShape(EndShape):
+    capability = maybe(Anything)
+    said = maybe(SinkSaid, help_text="What the sink last said of itself; a memory, not the truth.")
+    restored_at = maybe(Moment)
+    restored_says = serializers.CharField(allow_blank=True)
+
+
+class PipelineShape(serializers.Serializer):
+    name = serializers.CharField()
+    source = serializers.CharField()
+    sink = serializers.CharField()
+    scope = serializers.ListField(child=serializers.CharField(), allow_null=True, help_text="null owes every key.")
+    options = Anything(help_text="With their defaults.")
+    requires_other_approver = serializers.BooleanField()
+    created_at = Moment()
+    created_by = serializers.CharField()
+
+
+class StatusShape(serializers.Serializer):
+    name = serializers.CharField()
+    status = serializers.ChoiceField([*AuditStatus.values, "running"])
+    says = serializers.CharField(allow_blank=True)
+    is_stale = serializers.BooleanField()
+    audit = maybe(serializers.UUIDField)
+    audited_at = maybe(Moment)
+    frontier = maybe(serializers.CharField)
+    recovery = maybe(serializers.UUIDField)
+
+
+class LaneShape(serializers.Serializer):
+    lane = serializers.CharField()
+    status = maybe(serializers.CharField)
+    frontier = maybe(serializers.CharField, help_text="Judged up to here, in the source's spelling.")
+    safe_frontier = maybe(Anything, help_text="`says`, its `ground`, and whom it waits for.")
+    head = maybe(serializers.CharField)
+    above_frontier_owed = maybe(WideField)
+    counts = Anything()
+    says = texts()
+
+
+class FrontiersShape(serializers.Serializer):
+    name = serializers.CharField()
+    audit = maybe(serializers.UUIDField)
+    audited_at = maybe(Moment)
+    is_stale = serializers.BooleanField()
+    lanes = LaneShape(many=True)
+
+
+class EvidenceShape(serializers.Serializer):
+    uri = serializers.CharField(allow_blank=True)
+    digest = serializers.CharField(allow_blank=True)
+    rows = WideField()
+
+
+class AuditShape(serializers.Serializer):
+    audit = serializers.UUIDField()
+    pipeline = serializers.CharField()
+    status = serializers.ChoiceField(AuditStatus.values)
+    says = serializers.CharField(allow_blank=True)
+    exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown.")
+    is_full = serializers.BooleanField()
+    is_void = serializers.BooleanField(help_text="The sink was restored since.")
+    frontier = maybe(serializers.CharField)
+    lost = WideField()
+    premature = WideField()
+    duplicates = WideField()
+    acknowledged = WideField()
+    obligations = WideField()
+    accepted = WideField()
+    matching = serializers.CharField(allow_blank=True)
+    weaknesses = texts("Every assumption the verdict makes.")
+    lanes = Anything()
+    source_snapshot = serializers.CharField(allow_blank=True)
+    sink_snapshot = serializers.CharField(allow_blank=True)
+    evidence = EvidenceShape()
+    started_at = Moment()
+    finished_at = Moment()
+
+
+class FindingShape(serializers.Serializer):
+    """Digests are hex. `coordinate` is in the source's spelling; position and ordinal are as held."""
+
+    finding = serializers.ChoiceField(["lost", "premature", "duplicate", "unknown"])
+    cause = maybe(serializers.CharField)
+    lane = serializers.CharField()
+    coordinate = serializers.CharField()
+    position = WideField()
+    ordinal = WideField()
+    entry = maybe(WideField)
+    accepted_count = maybe(WideField)
+    is_acknowledged = maybe(serializers.BooleanField)
+    history_digest = maybe(serializers.CharField)
+    accepted_digest = maybe(serializers.CharField)
+
+
+class PlanEvidence(serializers.Serializer):
+    uri = serializers.CharField(allow_blank=True)
+    digest = serializers.CharField(allow_blank=True)
+
+
+class PlanShape(serializers.Serializer):
+    plan = serializers.UUIDField()
+    pipeline = serializers.CharField()
+    state = serializers.ChoiceField(PlanState.values)
+    says = serializers.CharField(allow_blank=True)
+    frontier = maybe(serializers.CharField)
+    digest = serializers.CharField(allow_blank=True, help_text="What an approval binds to.")
+    planned = maybe(WideField, help_text="How many events would be sent.")
+    batch = Anything(help_text="Exact counts by evidence class.")
+    conditions = things("name, holds (null: unknown), says, remedy.")
+    samples = things()
+    stranded = maybe(WideField, help_text="Accepted work above the frontier that the fence may strand.")
+    evidence = PlanEvidence()
+    author = serializers.CharField()
+    approved_by = maybe(serializers.CharField)
+    approved_at = maybe(Moment)
+    created_at = Moment()
+    computed_at = maybe(Moment)
+
+
+class IntentShape(serializers.Serializer):
+    """Work that was asked for. The row is the obligation: it stays queued while no worker is there."""
+
+    intent = serializers.UUIDField()
+    action = serializers.ChoiceField(IntentAction.values)
+    state = serializers.ChoiceField(IntentState.values)
+    pipeline = maybe(serializers.CharField)
+    plan = maybe(serializers.UUIDField)
+    recovery = maybe(serializers.UUIDField)
+    attempts = serializers.IntegerField()
+    taken_by = serializers.CharField(allow_blank=True)
+    progress = maybe(Anything, help_text="step, done, total, rate_per_second.")
+    result = maybe(Anything)
+    error = maybe(Anything, help_text="code, data, text, is_transient.")
+    created_at = Moment()
+    created_by = serializers.CharField()
+    finished_at = maybe(Moment)
+
+
+class RecoveryShape(serializers.Serializer):
+    recovery = serializers.UUIDField()
+    plan = serializers.UUIDField()
+    pipeline = serializers.CharField()
+    state = serializers.ChoiceField(RecoveryState.values)
+    outcome = maybe(serializers.ChoiceField, choices=RecoveryOutcome.values)
+    says = serializers.CharField(allow_blank=True)
+    frontier = maybe(serializers.CharField)
+    generation = maybe(WideField)
+    part = serializers.IntegerField()
+    parts = serializers.IntegerField()
+    armed = maybe(WideField)
+    landed = WideField()
+    absorbed = WideField()
+    altered = WideField()
+    start = maybe(Anything, help_text="Where the next relay run starts, as held, by lane.")
+    wanted = serializers.ChoiceField(Wanted.values)
+    problem = maybe(Anything)
+    reason = serializers.CharField()
+    attestations = texts()
+    requested_by = serializers.CharField()
+    certificate = maybe(Anything, help_text="Exactly what its digest was taken of.")
+    certificate_digest = serializers.CharField(allow_blank=True)
+    certificate_is_void = serializers.BooleanField()
+    created_at = Moment()
+    fired_at = maybe(Moment)
+    finished_at = maybe(Moment)
+    work = maybe(IntentShape, help_text="The live intent; null: nobody has to do anything now.")
+
+
+class CertificateShape(serializers.Serializer):
+    recovery = serializers.UUIDField()
+    certificate = Anything(help_text="Exactly what its digest was taken of: numbers are numbers here.")
+    certificate_digest = serializers.CharField(help_text="SHA-256 of the JSON with sorted members, `, ` and `: `.")
+    certificate_is_void = serializers.BooleanField()
+
+
+class GenerationShape(serializers.Serializer):
+    generation = WideField()
+    pipeline = serializers.CharField()
+    purpose = serializers.ChoiceField(GenerationPurpose.values)
+    asked_by = serializers.CharField()
+    fate = serializers.ChoiceField(GenerationFate.values)
+    recovery = maybe(serializers.UUIDField)
+    taken_at = Moment()
+    settled_at = maybe(Moment)
+
+
+class ClaimShape(serializers.Serializer):
+    generation = WideField()
+    pipeline = serializers.CharField()
+    recovery = serializers.UUIDField()
+    part = serializers.IntegerField()
+    state = serializers.ChoiceField(ClaimState.values)
+    claimed_by = serializers.CharField(allow_blank=True)
+    frontier = maybe(serializers.CharField)
+    arm = maybe(WideField)
+    armed = maybe(WideField)
+    armed_digest = maybe(serializers.CharField)
+    landed = maybe(WideField)
+    absorbed = maybe(WideField)
+    start = maybe(serializers.CharField)
+    superseded_by = maybe(WideField)
+    claimed_at = Moment()
+    said_at = Moment()
+    settled_at = maybe(Moment)
+
+
+class EventShape(serializers.Serializer):
+    id = WideField()
+    at = Moment()
+    kind = serializers.ChoiceField(EventKind.values)
+    actor = serializers.CharField()
+    pipeline = maybe(serializers.CharField)
+    generation = maybe(WideField)
+    says = serializers.CharField()
+    data = Anything()
+    plan = maybe(serializers.UUIDField)
+    recovery = maybe(serializers.UUIDField)
+    audit = maybe(serializers.UUIDField)
+
+
+class OmissionShape(serializers.Serializer):
+    pipeline = serializers.CharField()
+    lane = serializers.CharField()
+    coordinate = serializers.CharField()
+    reason = serializers.CharField()
+    acknowledged_by = serializers.CharField()
+    acknowledged_at = Moment()
+    withdrawn_by = maybe(serializers.CharField)
+    withdrawn_at = maybe(Moment)
+
+
+class TokenShape(serializers.Serializer):
+    token_id = serializers.UUIDField()
+    name = serializers.CharField()
+    person = serializers.CharField()
+    roles = texts("The token's limit; it never gives more than the person has.")
+    state = serializers.ChoiceField(["standing", "expired", "revoked"])
+    begins_with = serializers.CharField(help_text="The first characters, to tell tokens apart.")
+    created_at = Moment()
+    created_by = serializers.CharField()
+    expires_at = Moment()
+    revoked_at = maybe(Moment)
+    revoked_by = maybe(serializers.CharField)
+
+
+class NewTokenShape(TokenShape):
+    token = maybe(serializers.CharField, help_text="Shown once, here. Only its hash is kept; a replay gives null.")
+
+
+class PersonShape(serializers.Serializer):
+    name = serializers.CharField()
+    roles = texts("With this sign-in or token.")
+    permissions = texts()
+    token = maybe(TokenShape)
+
+
+class KindShape(serializers.Serializer):
+    name = serializers.CharField()
+    end = serializers.ChoiceField(["source", "sink"])
+    says = serializers.CharField()
+    archetype = maybe(serializers.CharField)
+    options = things("name, says, type, default, is_required, choices, minimum, maximum.")
+
+
+class ProblemKindShape(serializers.Serializer):
+    code = serializers.CharField()
+    status = serializers.IntegerField()
+    title = serializers.CharField()
+    type = serializers.CharField()
+
+
+class WhereShape(serializers.Serializer):
+    """What there is, by name."""
+
+    version = serializers.CharField()
+    addresses = serializers.DictField(child=serializers.CharField())
+
+
+def page_of(shape: type[serializers.Serializer], **more: serializers.Field) -> type[serializers.Serializer]:
+    """The shape of a page of `shape`; `more` are further members."""
+    name = f"{shape.__name__.removesuffix('Shape')}Page"
+    following = serializers.CharField(
+        allow_null=True, help_text="The address of the next page; null: this is the last."
+    )
+    return type(name, (serializers.Serializer,), {**more, "items": shape(many=True), "next": following})

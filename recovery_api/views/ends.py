@@ -1,0 +1,247 @@
+"""Sources and sinks. The web process opens neither: a test or a reading is an intent, and its result is shown."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds.base import KINDS
+from recovery_api.rows import Row, end_as_row
+from recovery_api.schema import operation
+from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
+from recovery_api.serializers.fields import Body, Choice, Name, OptionsField, Query, Text
+from recovery_api.serializers.shapes import IntentShape, KindShape, SinkShape, SourceShape, page_of
+from recovery_api.services.ends import connection_test_request, sink_create, source_create
+from recovery_api.services.sinks import sink_settle_request
+from recovery_api.views.base import ApiView, accepted, answer, segment
+from recovery_api.views.idempotent import idempotent
+from recovery_api.views.paging import PageQuery, page, paged
+from recovery_api.views.permission import actor
+
+SOURCE_EXAMPLE = {
+    "name": "orders",
+    "kind": "postgresql_outbox",
+    "options": {
+        "connection": "env:ORDERS_DSN",
+        "table": "outbox",
+        "coordinate": ["tx", "id"],
+        "coordinate_spelling": "xid8_bigint",
+        "key": "key",
+        "op": "op",
+        "content": "content",
+    },
+}
+SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:MAIL_DSN"}}
+
+
+class EndsQuery(PageQuery):
+    kind = Text(help_text="Only this kind.")
+
+
+class EndBody(Body):
+    name = Name()
+    kind = Text()
+    options = OptionsField(required=False, help_text="Options of the kind; credentials as env:NAME or file:/path.")
+
+
+class ConnectionTestBody(Body):
+    end = Choice(["source", "sink"])
+    kind = Text()
+    options = OptionsField(required=False)
+
+
+class NothingBody(Body):
+    """No member at all."""
+
+
+class _Ends(ApiView):
+    """A list of ends. `word` is source or sink."""
+
+    query_class: ClassVar[type[Query]] = EndsQuery
+    word: ClassVar[str]
+
+    def ends(self) -> QuerySet[Any]:
+        found: QuerySet[Any] = source_list() if self.word == "source" else sink_list()
+        return found.filter(kind=self.asked["kind"]) if "kind" in self.asked else found
+
+    def listed(self, request: Request) -> Response:
+        return page(request, self.asked, self.ends(), ("name",), end_as_row)
+
+    def created(self, request: Request) -> Response:
+        given = EndBody.read(request.data)
+        create = source_create if self.word == "source" else sink_create
+        end = create(given["name"], given["kind"], given.get("options", {}), actor=actor(request), now=timezone.now())
+        return answer(end_as_row(end), 201, location=f"/api/v1/{self.word}s/{segment(end.name)}")
+
+
+class Sources(_Ends):
+    word = "source"
+
+    @operation("list_sources", "Every source, by name.", answer=page_of(SourceShape), query=EndsQuery, tag="sources")
+    def get(self, request: Request) -> Response:
+        return self.listed(request)
+
+    @operation(
+        "create_source",
+        "Register a source.\n\nIt is not opened: test it first with `POST /connection-tests`, or afterwards.",
+        answer=SourceShape,
+        status=201,
+        body=EndBody,
+        request_example=SOURCE_EXAMPLE,
+        tag="sources",
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        return self.created(request)
+
+
+class Sinks(_Ends):
+    word = "sink"
+
+    @operation("list_sinks", "Every sink, by name.", answer=page_of(SinkShape), query=EndsQuery, tag="sinks")
+    def get(self, request: Request) -> Response:
+        return self.listed(request)
+
+    @operation(
+        "create_sink",
+        "Register a sink.\n\nIt is not opened: test it first with `POST /connection-tests`, or afterwards.",
+        answer=SinkShape,
+        status=201,
+        body=EndBody,
+        request_example=SINK_EXAMPLE,
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        return self.created(request)
+
+
+class SourceOne(ApiView):
+    @operation(
+        "show_source", "One source, with its last test.", answer=SourceShape, is_named=True, errors=[404], tag="sources"
+    )
+    def get(self, request: Request, name: str) -> Response:
+        return answer(end_as_row(source_get(name)))
+
+
+class SinkOne(ApiView):
+    @operation(
+        "show_sink",
+        "One sink, with its last test and what it last said of itself.",
+        answer=SinkShape,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        return answer(end_as_row(sink_get(name)))
+
+
+class SourceTest(ApiView):
+    @operation(
+        "test_source",
+        "Test a registered source: an intent whose result is the report.",
+        answer=IntentShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="sources",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        return accepted(_test(request, source=source_get(name)))
+
+
+class SinkTest(ApiView):
+    @operation(
+        "test_sink",
+        "Test a registered sink: an intent whose result is the report.",
+        answer=IntentShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        return accepted(_test(request, sink=sink_get(name)))
+
+
+class SinkSettle(ApiView):
+    @operation(
+        "settle_sink",
+        "Compare the sink with what it said before and, where it was restored, make it safe again.",
+        answer=IntentShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        return accepted(sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now()))
+
+
+class ConnectionTests(ApiView):
+    @operation(
+        "test_connection",
+        "Test what is not registered yet: an intent whose result is the report.",
+        answer=IntentShape,
+        status=202,
+        body=ConnectionTestBody,
+        request_example={"end": "source", **{name: SOURCE_EXAMPLE[name] for name in ("kind", "options")}},
+        tag="sources",
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        given = ConnectionTestBody.read(request.data)
+        return accepted(_test(request, end=given["end"], kind=given["kind"], options=given.get("options", {})))
+
+
+class KindsQuery(Query):
+    end = Choice(["source", "sink"])
+
+
+class Kinds(ApiView):
+    query_class = KindsQuery
+
+    @operation(
+        "list_kinds",
+        "The kinds of sources and sinks, with their options.",
+        answer=page_of(KindShape),
+        query=KindsQuery,
+        tag="sources",
+    )
+    def get(self, request: Request) -> Response:
+        kinds = [kind_get(name) for name in KINDS]
+        rows = [_kind_as_row(kind) for kind in kinds if self.asked.get("end", kind.end) == kind.end]
+        return paged(request, self.asked, rows, None)
+
+
+def _test(request: Request, **what: Any) -> Any:
+    return connection_test_request(actor=actor(request), now=timezone.now(), **what)
+
+
+def _kind_as_row(kind: Any) -> Row:
+    shown = ("name", "says", "type", "default", "is_required", "minimum", "maximum")
+    return {
+        "name": kind.name,
+        "end": kind.end,
+        "says": kind.says,
+        "archetype": str(kind.archetype) if kind.archetype else None,
+        "options": [
+            {**{name: getattr(option, name) for name in shown}, "choices": [str(one) for one in option.choices]}
+            for option in kind.options
+        ],
+    }

@@ -1,0 +1,216 @@
+"""Pipelines, and what is known of each: status, frontiers, generations, claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from recovery_api.models import Pipeline
+from recovery_api.rows import (
+    claim_as_row,
+    generation_as_row,
+    intent_as_row,
+    lanes_as_rows,
+    pipeline_as_row,
+    status_as_row,
+)
+from recovery_api.schema import operation
+from recovery_api.selectors.ends import pipeline_get, pipeline_list, sink_get, source_get
+from recovery_api.selectors.fleet import fleet_status, pipeline_status
+from recovery_api.selectors.generations import claim_list, generation_list
+from recovery_api.serializers.fields import Body, Flag, Name, OptionsField, TextList
+from recovery_api.serializers.shapes import (
+    ClaimShape,
+    FrontiersShape,
+    GenerationShape,
+    IntentShape,
+    PipelineShape,
+    StatusShape,
+    page_of,
+)
+from recovery_api.services.ends import connection_test_request
+from recovery_api.services.pipelines import pipeline_create
+from recovery_api.views.base import ApiView, answer, referenced, segment
+from recovery_api.views.ends import NothingBody
+from recovery_api.views.idempotent import idempotent
+from recovery_api.views.paging import PageQuery, page
+from recovery_api.views.permission import actor
+
+
+class PipelinesQuery(PageQuery):
+    source = Name(help_text="Only of this source.")
+    sink = Name(help_text="Only of this sink.")
+
+
+class PipelineBody(Body):
+    name = Name()
+    source = Name(help_text="A registered source.")
+    sink = Name(help_text="A registered sink that serves no other pipeline.")
+    scope = TextList(required=False, allow_null=True, help_text="The keys it owes. null, or left out: every key.")
+    options = OptionsField(required=False)
+    requires_other_approver = Flag(required=False, help_text="Whether a plan's author may not approve it; true.")
+
+
+class TestsShape(serializers.Serializer):
+    items = IntentShape(many=True)
+
+
+class Pipelines(ApiView):
+    query_class = PipelinesQuery
+
+    @operation(
+        "list_pipelines",
+        "Every pipeline, by name.",
+        answer=page_of(PipelineShape),
+        query=PipelinesQuery,
+        tag="pipelines",
+    )
+    def get(self, request: Request) -> Response:
+        return page(request, self.asked, _asked_for(self.asked), ("name",), pipeline_as_row)
+
+    @operation(
+        "create_pipeline",
+        "Register a pipeline.",
+        answer=PipelineShape,
+        status=201,
+        body=PipelineBody,
+        request_example={"name": "orders-mail", "source": "orders", "sink": "mail", "options": {}},
+        tag="pipelines",
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        given = PipelineBody.read(request.data)
+        source = referenced("source", source_get, given.pop("source"))
+        sink = referenced("sink", sink_get, given.pop("sink"))
+        pipeline = pipeline_create(given.pop("name"), source, sink, actor=actor(request), now=timezone.now(), **given)
+        return answer(pipeline_as_row(pipeline), 201, location=f"/api/v1/pipelines/{segment(pipeline.name)}")
+
+
+class PipelineOne(ApiView):
+    @operation("show_pipeline", "One pipeline.", answer=PipelineShape, is_named=True, errors=[404], tag="pipelines")
+    def get(self, request: Request, name: str) -> Response:
+        return answer(pipeline_as_row(pipeline_get(name)))
+
+
+class PipelineTest(ApiView):
+    @operation(
+        "test_pipeline",
+        "Test both ends: two intents.",
+        answer=TestsShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="pipelines",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        pipeline, now = pipeline_get(name), timezone.now()
+        ends: list[dict[str, Any]] = [{"source": pipeline.source}, {"sink": pipeline.sink}]
+        intents = [connection_test_request(actor=actor(request), now=now, **end) for end in ends]
+        return answer({"items": [intent_as_row(intent) for intent in intents]}, 202)
+
+
+class Fleet(ApiView):
+    query_class = PipelinesQuery
+
+    @operation(
+        "list_statuses",
+        "The status of every pipeline, by name.\n\nUnknown is never green, and stale is unknown.",
+        answer=page_of(StatusShape),
+        query=PipelinesQuery,
+        tag="pipelines",
+    )
+    def get(self, request: Request) -> Response:
+        now = timezone.now()
+        return page(
+            request,
+            self.asked,
+            _asked_for(self.asked),
+            ("name",),
+            status_as_row,
+            lambda found: fleet_status(now, found),
+        )
+
+
+class PipelineStatusOne(ApiView):
+    @operation(
+        "show_status",
+        "The status of one pipeline, and what it rests on.",
+        answer=StatusShape,
+        is_named=True,
+        errors=[404],
+        tag="pipelines",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        return answer(status_as_row(pipeline_status(pipeline_get(name), timezone.now())))
+
+
+class PipelineFrontiers(ApiView):
+    @operation(
+        "show_frontiers",
+        "The frontiers of each lane, as last audited.\n\nJudged up to, safe up to and on which ground, head, and what is "
+        "owed above. Empty while no audit stands.",
+        answer=FrontiersShape,
+        is_named=True,
+        errors=[404],
+        tag="pipelines",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        status = pipeline_status(pipeline_get(name), timezone.now())
+        row = status_as_row(status)
+        lanes = lanes_as_rows(status.audit) if status.audit else []
+        return answer({**{key: row[key] for key in ("name", "audit", "audited_at", "is_stale")}, "lanes": lanes})
+
+
+class PipelineGenerations(ApiView):
+    query_class = PageQuery
+
+    @operation(
+        "list_generations",
+        "The generations the sink gave, newest first.",
+        answer=page_of(GenerationShape),
+        query=PageQuery,
+        is_named=True,
+        errors=[404],
+        tag="generations",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        return page(request, self.asked, generation_list(pipeline_get(name)), ("-number",), generation_as_row)
+
+
+class ClaimsQuery(PageQuery):
+    recovery = serializers.UUIDField(help_text="Only of this recovery.")
+
+
+class PipelineClaims(ApiView):
+    query_class = ClaimsQuery
+
+    @operation(
+        "list_claims",
+        "The claims on the pipeline's sink, as the sink last said them, newest first.",
+        answer=page_of(ClaimShape),
+        query=ClaimsQuery,
+        is_named=True,
+        errors=[404],
+        tag="generations",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        found = claim_list(pipeline_get(name))
+        if "recovery" in self.asked:
+            found = found.filter(recovery=self.asked["recovery"])
+        return page(request, self.asked, found, ("-generation",), claim_as_row)
+
+
+def _asked_for(asked: dict[str, Any]) -> QuerySet[Pipeline]:
+    found = pipeline_list()
+    for end in ("source", "sink"):
+        if end in asked:
+            found = found.filter(**{f"{end}__name": asked[end]})
+    return found
