@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.models import (
     Audit,
     Event,
@@ -30,7 +31,6 @@ from recovery_api.services.findings import ListedFinding
 from recovery_api.services.intents import intent_take
 from recovery_api.services.plans import plan_approve, plan_record, plan_request, plan_start
 from recovery_api.services.recoveries import recovery_finish, recovery_request
-from recovery_api.domain.coordinates import Coordinate
 from tests.integration.pages.paper import pipeline_make
 
 SCRIPT = "<script>alert('x')</script>"
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def pipeline() -> Pipeline:
-    return pipeline_make("orders/mail \"é\" 😀")
+    return pipeline_make('orders/mail "é" 😀')
 
 
 def listed(position: int, finding: str = "lost", cause: str = "") -> ListedFinding:
@@ -119,7 +119,13 @@ def finished(pipeline: Pipeline, outcome: str = RecoveryOutcome.EXACTLY_ONCE) ->
         "frontier_says": {"0": "9007199254740993"},
     }
     return recovery_finish(
-        recovery, outcome=outcome, says="Done.", actor="worker", now=now, certificate=certificate, certificate_digest="x"
+        recovery,
+        outcome=outcome,
+        says="Done.",
+        actor="worker",
+        now=now,
+        certificate=certificate,
+        certificate_digest="x",
     )
 
 
@@ -213,9 +219,7 @@ def test_content_is_escaped_cut_and_only_for_those_who_may_read_it(
     assert sign_in("admin").post(reverse("event-read"), {"audit": audit.id, "at": "1"}).status_code == 403
 
 
-def test_download_gives_the_bytes_as_they_are_and_is_logged(
-    pipeline: Pipeline, sign_in: Callable[..., Client]
-) -> None:
+def test_download_gives_the_bytes_as_they_are_and_is_logged(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
     intent = event_intent(pipeline, b'{"a": 1.50}\xff')
     answer = sign_in("operator", name="ada").get(reverse("event-content", args=[intent.id]))
     assert answer.content == b'{"a": 1.50}\xff'
@@ -307,7 +311,9 @@ def test_certificate_is_a_page_and_a_file_and_says_when_it_is_void_or_tampered_w
     page = client.get(reverse("recovery-certificate", args=[recovery.id])).content.decode()
     assert "does not match its digest" in page
     Recovery.objects.filter(id=recovery.id).update(certificate_void_since=timezone.now())
-    assert "This certificate is void." in client.get(reverse("recovery-certificate", args=[recovery.id])).content.decode()
+    assert (
+        "This certificate is void." in client.get(reverse("recovery-certificate", args=[recovery.id])).content.decode()
+    )
     body = client.get(reverse("recovery-certificate-json", args=[recovery.id])).json()
     assert body["digest"] == "x" and body["void_since"] and body["certificate"]["pipeline"] == pipeline.name
 
