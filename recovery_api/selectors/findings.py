@@ -34,6 +34,16 @@ def finding_page(audit: Audit, asked: FindingFilter, *, after: int = -1, limit: 
     return list(found[:limit])
 
 
+def finding_list(audit: Audit, asked: FindingFilter) -> QuerySet[Finding]:
+    """As `finding_page`, for who pages by itself."""
+    return _filtered(Finding.objects.filter(audit=audit), asked)
+
+
+def plan_listing(plan: Plan) -> QuerySet[Finding]:
+    """The plan's listing in order: what would be sent and what stays out, by evidence class."""
+    return Finding.objects.filter(plan=plan).order_by("number")
+
+
 def finding_at(of: Audit | Plan, lane: str, coordinate: Coordinate) -> list[Finding]:
     """Every finding of an audit or a plan at one coordinate: a lost one and an altered one may share it."""
     owner = Q(audit=of) if isinstance(of, Audit) else Q(plan=of)
