@@ -34,7 +34,7 @@ class OptionsForm(forms.Form):
 
     def given_options(self) -> dict[str, Any]:
         """The options that were filled in."""
-        found = {}
+        found: dict[str, Any] = {}
         for option in self.declared:
             value = self.cleaned_data.get(_field(option))
             if value in (None, ""):
