@@ -137,7 +137,9 @@ def _history(found: Pipeline) -> dict[str, Any]:
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
         "plans": list(
-            plan_list(found).only("id", "pipeline_id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
+            plan_list(found)
+            .select_related(None)
+            .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
         ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
         "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
