@@ -136,7 +136,11 @@ def _history(found: Pipeline) -> dict[str, Any]:
     options = pipeline_options_parse(found.options)
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
-        "plans": list(plan_list(found).only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]),
+        "plans": list(
+            plan_list(found)
+            .select_related(None)
+            .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
+        ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
         "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
         "has_more_omissions": len(omissions) > SHOWN,
