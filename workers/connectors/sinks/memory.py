@@ -280,6 +280,11 @@ class Memory:
             self.store.claims[generation] = replace(held, state=state.value)
             return Answer(state.value)
 
+    def counter_raise(self, above: int) -> int:
+        with self.store.lock:
+            self.store.counter = max(self.store.counter, above)
+            return self.store.counter
+
     def staged_purge(self) -> int:
         with self.store.lock:
             claims = self.store.claims
