@@ -12,7 +12,10 @@ from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
     Claim,
+    Drill,
     Event,
+    EventContent,
+    Finding,
     Generation,
     Intent,
     Pipeline,
@@ -60,8 +63,11 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Generation: (("number", "pipeline", "purpose", "fate", "asked_by", "taken_at"), ("purpose", "fate")),
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
+    Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
     Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
+    Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
+    EventContent: (("intent", "kept_until"), ()),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

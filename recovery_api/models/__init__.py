@@ -1,8 +1,10 @@
 """The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
 
 from recovery_api.models.audits import Audit, AuditStatus
+from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
+from recovery_api.models.findings import EventContent, Finding
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -28,9 +30,13 @@ __all__ = [
     "AuditStatus",
     "Claim",
     "ClaimState",
+    "Drill",
+    "DrillState",
     "End",
     "Event",
+    "EventContent",
     "EventKind",
+    "Finding",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",

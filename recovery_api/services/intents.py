@@ -14,6 +14,8 @@ from django.db.models import F, Q, QuerySet
 
 from recovery_api.domain.errors import Refused, TransientError, UnknownOption
 from recovery_api.models import (
+    Drill,
+    DrillState,
     EventKind,
     Intent,
     IntentAction,
@@ -51,7 +53,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.RECOVER: frozenset(),
     IntentAction.SETTLE: frozenset(),
     IntentAction.SINK_READ: frozenset(),
-    IntentAction.SINK_INSTALL: frozenset({"connection", "is_shown_only"}),
+    IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "grants"}),
     IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
     IntentAction.DRILL: frozenset({"names"}),
 }
@@ -175,12 +177,33 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
 
 def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
     """Whether it was still queued and is now cancelled. False: somebody took it, or it is over."""
-    return (
-        Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(
+    with transaction.atomic():
+        cancelled = Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(
             state=IntentState.CANCELLED, finished_at=now, result={"cancelled_by": actor}
         )
-        == 1
-    )
+        if cancelled and intent.action == IntentAction.DRILL:
+            Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
+                state=DrillState.UNKNOWN, says=f"Cancelled by {actor}.", finished_at=now
+            )
+    return cancelled == 1
+
+
+def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
+    """Cancels work that nobody has taken yet; a plan it was for is refused with that.
+
+    Raises: Refused where somebody took it, it is over, or it is a recovery's, which is stopped or settled instead.
+    """
+    if intent.action in (IntentAction.RECOVER, IntentAction.SETTLE):
+        raise Refused(
+            f"withdrawing {intent}", "it belongs to a recovery, or settles one", "Ask the recovery itself to stop."
+        )
+    with transaction.atomic():
+        if not intent_cancel(intent, actor=actor, now=now):
+            raise Refused(
+                f"withdrawing {intent}", "a worker has taken it, or it is over", "It only reads; let it end, then look."
+            )
+        says = f"{actor} withdrew it before a worker took it."
+        _tell_what_it_was_for(intent, {"code": "cancelled", "text": says}, now, actor=actor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +263,7 @@ def _lost(intent: Intent) -> Refused:
 
 
 def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: datetime, actor: str) -> None:
-    """A failed plan intent refuses its plan; a failed recovery intent leaves the recovery to be settled."""
+    """A failed plan intent refuses its plan, a failed drill is unknown, a failed recovery waits to be settled."""
     says = str(error_row.get("text") or error_row.get("code") or "failed")
     data = {"error": dict(error_row), "intent": str(intent.id)}
     if intent.plan is not None and intent.action == IntentAction.PLAN:
@@ -249,6 +272,11 @@ def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: dat
             state=PlanState.REFUSED, says=says, conditions=[condition], computed_at=now
         ):
             event_append(EventKind.PLAN_REFUSED, actor=actor, now=now, says=says, plan=intent.plan, data=data)
+    elif intent.action == IntentAction.DRILL:
+        Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
+            state=DrillState.UNKNOWN, says=f"It could not be run to its end: {says}", finished_at=now
+        )
+        event_append(EventKind.WORK_FAILED, actor=actor, now=now, says=says, pipeline=intent.pipeline, data=data)
     elif intent.recovery is not None:
         if (
             Recovery.objects.filter(id=intent.recovery_id)

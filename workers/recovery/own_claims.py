@@ -6,13 +6,15 @@ still be about to, and what it landed is the recovery's own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from django.db.models import Sum
 from django.utils import timezone
 
 from recovery_api.models import ClaimState, Recovery
-from recovery_api.services.generations import FINAL_FATES, claim_record
+from recovery_api.services.generations import FINAL_FATES, claim_record, superseded_says
 from workers.connectors.base import ClaimReading, FencedSink
 
 
@@ -44,6 +46,13 @@ def landed_counts(recovery: Recovery) -> tuple[int, int]:
     fired = recovery.claims.filter(state=ClaimState.FIRED)
     sums = fired.aggregate(landed=Sum("landed_count", default=0), absorbed=Sum("absorbed_count", default=0))
     return sums["landed"], sums["absorbed"]
+
+
+def fenced_says(recovery: Recovery, generation: int, by: object, told: Mapping[str, Any]) -> str:
+    """By whom and when this generation was superseded. `told`: what the sink said with it."""
+    number = int(str(by)) if by not in (None, "") else None
+    who, at = told.get("superseded_who"), told.get("superseded_at")
+    return superseded_says(recovery.pipeline, generation, by=number, who=who, at=at)
 
 
 def _undecided(recovery: Recovery) -> list[int]:

@@ -19,7 +19,7 @@ from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
-from recovery_api.domain.recovery_steps import Next, claim_next, end_next, fire_next, settle_next
+from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
@@ -123,7 +123,7 @@ class _Run:
         answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
         if claim_next(answer.word) is not Next.READ:
             self._claim_said(generation)
-            return self._end_fenced(generation, answer.data.get("fence"))
+            return self._end_fenced(generation, answer.data.get("fence"), answer.data)
         crash_point(Point.AFTER_CLAIM)
         self._claim_said(generation)
         self._move(
@@ -162,6 +162,11 @@ class _Run:
                 if answer is None:
                     return None
                 reading = self._claim_said(generation)
+                if answer.word == Word.FENCED:  # told also where another worker holds the recovery by now
+                    says = own_claims.fenced_says(self.recovery, generation, reading.superseded_by, asdict(reading))
+                    generations.fire_refused_record(
+                        self.recovery, generation, says, actor=self.intent.taken_by, now=timezone.now()
+                    )
                 then = fire_next(answer.word, reading.state, is_last_attempt=attempt == FIRE_ATTEMPTS - 1)
                 if then is not Next.ARM_AGAIN:
                     return self._go_on(then, reading, answer.word)
@@ -212,7 +217,7 @@ class _Run:
             case Next.LANDED:
                 return self._landed(claim, word)
             case Next.FENCED:
-                return self._end_fenced(generation, claim.superseded_by)
+                return self._end_fenced(generation, claim.superseded_by, asdict(claim))
             case Next.STOPPED:
                 return self._end(then, f"Its claim at generation {generation} was released; nothing of it landed.")
             case _:
@@ -337,12 +342,9 @@ class _Run:
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 
-    def _end_fenced(self, generation: int, by: object) -> None:
-        newer = f"generation {by}" if by not in (None, "") else "a newer generation"
-        says = (
-            f"Superseded by {newer}: nothing of generation {generation} landed. Plan again to see what is still owed."
-        )
-        self._end(Next.FENCED, says)
+    def _end_fenced(self, generation: int, by: object, told: Mapping[str, Any]) -> None:
+        says = own_claims.fenced_says(self.recovery, generation, by, told)
+        self._end(Next.FENCED, f"{says} Plan again to see what is still owed.")
 
     def _end(self, end: Next, says: str, data: Mapping[str, Any] | None = None) -> None:
         """Ends with nothing landed, unless a batch did under another generation of this recovery: then it is verified."""

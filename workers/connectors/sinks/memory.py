@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ from workers.connectors.base import (
     ClaimReading,
     ConnectionReport,
     CoordinateRange,
+    DrillNamespace,
+    GenerationReading,
     LaneReading,
     Reading,
     SafeFrontier,
@@ -66,6 +69,7 @@ class _Store:
     counter: int = 0
     fence: int = 0
     purposes: dict[int, str] = field(default_factory=lambda: {0: "relay"})
+    names: dict[int, str] = field(default_factory=dict)
     claims: dict[int, ClaimReading] = field(default_factory=dict)
     accepted: dict[Where, dict[str, Any]] = field(default_factory=dict)
     altered: dict[tuple[Where, bytes], int] = field(default_factory=dict)
@@ -122,6 +126,15 @@ class Memory:
                 len(self.store.accepted) or None,
             )
 
+    def claims(self, limit: int) -> list[ClaimReading]:
+        with self.store.lock:
+            return sorted(self.store.claims.values(), key=lambda claim: -claim.generation)[:limit]
+
+    def generations(self, limit: int) -> list[GenerationReading]:
+        with self.store.lock:
+            newest = sorted(self.store.purposes, reverse=True)[:limit]
+            return [GenerationReading(number, self.store.purposes[number], self.name) for number in newest]
+
     def hand_over(self) -> Mapping[str, Any]:
         with self.store.lock:
             return dict(self.store.start)
@@ -170,6 +183,7 @@ class Memory:
                 return Answer(Word.WAIT, {"claim": open_claim.generation, "claimed_by": open_claim.claimed_by})
             self.store.counter += 1
             self.store.purposes[self.store.counter] = purpose
+            self.store.names[self.store.counter] = asked_by
             return Answer(Word.ALLOCATED, {"generation": self.store.counter})
 
     def begin(self, generation: int) -> Answer:
@@ -293,6 +307,14 @@ class Memory:
                 del self.store.staged[key]
         return len(done)
 
+    @contextmanager
+    def drill_namespace(self) -> Iterator[DrillNamespace]:
+        name = f"{self.name} drill {secrets.token_hex(4)}"
+        try:
+            yield DrillNamespace(name, Memory({"name": name, "batch_limit": self.batch_limit}))
+        finally:
+            _STORES.pop(name, None)
+
     def altered(self) -> list[tuple[Where, bytes]]:
         """Coordinates offered again with other content, and the digest offered, once each."""
         with self.store.lock:
@@ -314,7 +336,13 @@ class Memory:
         for number, held in self.store.claims.items():
             state = claims.state_when_passed(ClaimState(held.state))
             if state != held.state:
-                self.store.claims[number] = replace(held, state=state.value, superseded_by=generation)
+                self.store.claims[number] = replace(
+                    held,
+                    state=state.value,
+                    superseded_by=generation,
+                    superseded_at=_now(),
+                    superseded_who=self.store.names.get(generation),
+                )
 
     def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
         held = self.store.accepted.get(_where(row))
