@@ -154,10 +154,10 @@ class Operation(RuleBasedStateMachine):
         """While a worker stands still in the middle of the recovery."""
         assert self.recovery is not None
         possible: dict[str, Callable[[], object]] = {
-            "take over": lambda: self.take_over(),
+            "take over": self.take_over,
             "relay": lambda: self.world.relay_start() and self.world.send(is_held_back=False),
-            "wire": lambda: [self.arrive(*self.world.wire.pop()) for _ in list(self.world.wire)],
-            "stop": lambda: self.is_unfinished() and self.want_stop(),
+            "wire": self.everything_arrives,
+            "stop": self.want_stop,
             "release": self.release,
             "commit": self.world.commit,
             "foreign claim": self.foreign_claim,
@@ -170,10 +170,13 @@ class Operation(RuleBasedStateMachine):
             assert self.recovery is not None
             self.world.finish(self.recovery)
 
+    def everything_arrives(self) -> None:
+        while self.world.wire:
+            self.arrive(*self.world.wire.pop())
+
     def want_stop(self) -> None:
-        assert self.recovery is not None
-        self.recovery.refresh_from_db()
-        recovery_want(self.recovery, "stop", actor="ada", now=timezone.now(), reason="Enough.", wake=False)
+        if self.recovery is not None and self.is_unfinished():
+            recovery_want(self.recovery, "stop", actor="ada", now=timezone.now(), reason="Enough.", wake=False)
 
     def foreign_claim(self) -> None:
         """Somebody recovers with tools of their own, and gives up."""
