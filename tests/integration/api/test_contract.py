@@ -17,6 +17,7 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.utils import timezone
 
+from recovery_api.exceptions import PROBLEMS
 from recovery_api.models import Plan
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create
@@ -127,3 +128,11 @@ def test_schemathesis_finds_no_failure_against_the_running_api(
         timeout=840,
     )
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
+
+
+def test_page_of_the_manual_names_every_code_with_its_status():
+    manual = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in manual.splitlines() if row.startswith("| ") and row[2:5].strip().isdigit()]
+    named = {code: row[1].split() for row in rows for code in row[2].replace("`", " ").split()}
+    assert set(named) == set(PROBLEMS)
+    assert all(str(PROBLEMS[code].status) in statuses for code, statuses in named.items())
