@@ -75,10 +75,16 @@ positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 42
 """
 
 
+class Prompt(WSGIRequestHandler):
+    """Headers and body are two writes; held together they wait for the client's delayed acknowledgement, 40 ms each."""
+
+    disable_nagle_algorithm = True
+
+
 @pytest.fixture
 def server(transactional_db: None) -> Iterator[str]:
     """The API on loopback, in threads of this process, with this test's settings; its address."""
-    httpd = ThreadedWSGIServer(("127.0.0.1", 0), WSGIRequestHandler)
+    httpd = ThreadedWSGIServer(("127.0.0.1", 0), Prompt)
     httpd.set_app(get_wsgi_application())
     thread = threading.Thread(target=httpd.serve_forever)
     thread.start()
