@@ -8,7 +8,7 @@ LAUNCH := $(PY) -m workers.embedded
 TEMPORARY := $(LAUNCH) --temporary
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast lint format types contracts check bench worker web shell manage clean
+.PHONY: help venv demo test test-fast lint format types contracts check bench explore worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -62,6 +62,9 @@ check: venv  ## Django's own checks, and no migration missing
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
+
+explore: venv  ## the protocol's model, explored at larger sizes (ARGS="--events 3 --recoverers 3")
+	@$(PY) -m tests.stateful.model $(ARGS)
 
 clean:  ## everything that was made here, data of the demo included
 	rm -rf var .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -17,6 +17,7 @@ from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
     Claim,
+    Drill,
     End,
     Event,
     Finding,
@@ -28,6 +29,7 @@ from recovery_api.models import (
     Sink,
     Token,
 )
+from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.tokens import token_state
@@ -96,6 +98,7 @@ def end_as_row(end: End) -> Row:
             }
         )
         row["restored_at"], row["restored_says"] = _time(end.restored_at), end.restored_says
+        row["drill_every_hours"], row["drill_passed_at"] = end.drill_every_hours, _time(passed_at(end))
     return row
 
 
@@ -122,6 +125,22 @@ def status_as_row(status: PipelineStatus) -> Row:
         "audited_at": _time(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
         "recovery": str(status.recovery.id) if status.recovery else None,
+        "drill_passed_at": _time(passed_at(status.pipeline.sink)),
+    }
+
+
+def drill_as_row(drill: Drill) -> Row:
+    return {
+        "drill": str(drill.id),
+        "sink": drill.sink.name,
+        "state": drill.state,
+        "says": drill.says,
+        "names": drill.names,
+        "results": drill.results,
+        "intent": str(drill.intent_id),
+        "requested_by": drill.requested_by,
+        "requested_at": _time(drill.requested_at),
+        "finished_at": _time(drill.finished_at),
     }
 
 
@@ -292,6 +311,8 @@ def claim_as_row(claim: Claim) -> Row:
         "absorbed": _text(claim.absorbed_count),
         "start": _frontier(claim.pipeline, claim.start),
         "superseded_by": _text(claim.superseded_by),
+        "superseded_at": _time(claim.superseded_at),
+        "superseded_who": claim.superseded_who or None,
         "claimed_at": _time(claim.claimed_at),
         "said_at": _time(claim.said_at),
         "settled_at": _time(claim.settled_at),

@@ -48,6 +48,8 @@ class Point(StrEnum):
     """Fired and recorded, not audited: no outcome may be claimed yet."""
     BEFORE_HAND_OVER = "before_hand_over"
     """Verified; the relay has not been handed its start."""
+    DURING_DRILL = "drill.playing"
+    """A drill's namespace stands at the sink, and only the next drill takes it away."""
     RELAY_ACCEPTED = "relay.accepted"
     """The reference relay's event is accepted at the sink and its cursor still says it is not sent."""
 

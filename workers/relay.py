@@ -24,6 +24,7 @@ from typing import Any, Literal
 import psycopg
 from psycopg import sql
 
+from recovery_api.domain.hand_over import relay_starts_at
 from workers.connectors.credentials import credential_resolve
 from workers.faults import Point, crash_point
 from workers.wire import HeldSend, deliver_words, wire_hold
@@ -87,6 +88,10 @@ class Position:
 LOWEST = Position(-(2**63), -(2**63))
 
 
+def _position(handed_over: dict[str, str] | None) -> Position | None:
+    return None if handed_over is None else Position(int(handed_over["position"]), int(handed_over["ordinal"]))
+
+
 @dataclass(slots=True)
 class Step:
     """What one pass did. `said`: delivered | empty | busy | fenced | paused."""
@@ -125,16 +130,14 @@ class Relay:
             self.generation = None
             return str(answer)
         self.generation = generation
-        handed_over = start.get(LANE)
+        news = start.get(LANE)
         cursor_read = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(
             self._cursor_table
         )
         known = self.source.execute(cursor_read, (self.settings.name,)).fetchone()
-        started_from = known[2] if known else None
-        if handed_over is not None and handed_over != started_from:
-            self.cursor, started_from = Position(int(handed_over["position"]), int(handed_over["ordinal"])), handed_over
-        elif known:
-            self.cursor = Position(known[0], known[1])
+        position, ordinal, started_from = known or (self.cursor.position, self.cursor.ordinal, None)
+        self.cursor = relay_starts_at(Position(position, ordinal), _position(news), _position(started_from))
+        started_from = started_from if news is None else news
         self.checkpoint(started_from)
         return "started"
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
 from recovery_api.services import intents
+from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.recovery import auditing, connections, planning, protocol, reading, settling, sink_readings
 
@@ -95,6 +96,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.EVENT_READ: reading.event_read,
         IntentAction.SINK_READ: sink_readings.sink_read,
         IntentAction.SINK_INSTALL: sink_readings.sink_install,
+        IntentAction.DRILL: drill_run,
     }
 
 

@@ -27,8 +27,9 @@ def intent_run(self: Task, intent_id: str) -> None:
 def intents_sweep() -> None:
     """Offers again every intent that waits without a wake-up or whose worker went silent; lapses old approvals.
 
-    Contents that somebody read go when their time is over.
+    Contents that somebody read go when their time is over; drills that are due are asked for.
     """
+    from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep as sweep
     from recovery_api.services.plans import plans_sweep
@@ -37,6 +38,7 @@ def intents_sweep() -> None:
     sweep(now)
     plans_sweep(now)
     event_contents_purge(now)
+    drills_sweep(now)
 
 
 def taken_by(task_id: str | None) -> str:

@@ -10,6 +10,7 @@ urlpatterns = [
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("timeline/", timeline.timeline, name="timeline"),
     path("pipelines/<str:name>/", pipeline.pipeline, name="pipeline"),
+    path("pipelines/<str:name>/work/", pipeline.work_of, name="pipeline-work"),
     path("pipelines/<str:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
     path("pipelines/<str:name>/audit/", pipeline.audit, name="pipeline-audit"),
     path("pipelines/<str:name>/plan/", pipeline.plan, name="pipeline-plan"),

@@ -196,6 +196,24 @@ def number(value: Any) -> str:
 
 
 @register.filter
+def fact(value: Any) -> str:
+    """A fact of a connection test on one line: lists and objects too, in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {fact(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(fact(part) for part in value) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@register.filter
+def spaced(word: Any) -> str:
+    """A word of the product as a person reads it: `exactly_once` is exactly once."""
+    return str(word).replace("_", " ")
+
+
+@register.filter
 def ago(moment: datetime | None) -> SafeString | str:
     """How long ago, with the moment itself in UTC on hover and for machines."""
     if moment is None:

@@ -18,6 +18,7 @@ from dashboard.views.errors import errors_shown
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.plans import EvidenceClass
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.findings import plan_findings
@@ -131,5 +132,7 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "frontier_says": row["frontier"] or "the safe frontier",
         "unlisted_count": max((plan.batch_count or 0) - plan.listed_count, 0),
         "weaknesses": plan.pins.get("weaknesses", []),
+        "classes": [(name.value, plan.batch[name]) for name in EvidenceClass if name in plan.batch],
+        "conditions": sorted(plan.conditions, key=lambda condition: condition["holds"] is True),
         "parts_count": len(plan.pins.get("parts", [])) or 1,
     }

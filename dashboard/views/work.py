@@ -22,6 +22,18 @@ from recovery_api.services.intents import intent_withdraw
 ENDED_SHOWN = 30
 LIVE_SHOWN = 200
 
+WORDS = {
+    IntentAction.CONNECTION_TEST: "Connection test",
+    IntentAction.AUDIT: "Audit",
+    IntentAction.PLAN: "Plan",
+    IntentAction.RECOVER: "Recovery",
+    IntentAction.SETTLE: "Settling",
+    IntentAction.SINK_READ: "Reading the sink's state",
+    IntentAction.SINK_INSTALL: "Installing the sink kit",
+    IntentAction.EVENT_READ: "Reading one event",
+    IntentAction.DRILL: "Drill",
+}
+
 
 @require_GET
 @errors_shown
@@ -65,7 +77,8 @@ def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 def _shown(intent: Intent, now: Any) -> dict[str, Any]:
     return {
         "intent": intent,
-        "pipeline": intent.pipeline,
+        "action": WORDS[IntentAction(intent.action)],
+        "about": intent.pipeline or intent.source or intent.sink or "",
         "waiting": intent_waiting(intent, now),
         "is_live": intent.state in LIVE_STATES,
         "is_cancellable": intent.state == IntentState.QUEUED

@@ -68,6 +68,21 @@ class Standing:
     """The arm that counts under the claim; None: nothing is armed."""
 
 
+def allocation_answer(is_relay: bool, has_open_claim: bool) -> Word:
+    """`wait`: a relay that starts now would void the open claim."""
+    return Word.WAIT if is_relay and has_open_claim else Word.ALLOCATED
+
+
+def state_when_passed(state: ClaimState) -> ClaimState:
+    """What a claim becomes when a newer generation passes the fence."""
+    return ClaimState.SUPERSEDED if state is ClaimState.OPEN else state
+
+
+def state_when_released(state: ClaimState) -> ClaimState:
+    """What a claim is after a release, which is also the answer: only an open one can still be given up."""
+    return ClaimState.RELEASED if state is ClaimState.OPEN else state
+
+
 def begin_answer(generation: int, standing: Standing) -> Word:
     """`started` raises the fence to the generation."""
     if generation <= standing.fence:

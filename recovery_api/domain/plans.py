@@ -98,6 +98,19 @@ def plan_digest(
     return hashlib.sha256(json.dumps(bound, sort_keys=True, default=str).encode()).hexdigest()
 
 
+def approval_refusal(not_approved: int, unexplained: int) -> str | None:
+    """Why the batch read under the claim is not the approved one, or None. Fewer, each found accepted, is as approved.
+
+    `not_approved`: owed events that the approved batch does not hold. `unexplained`: approved events that are neither
+    owed, nor accepted with that content, nor acknowledged since.
+    """
+    if not_approved:
+        return f"{not_approved} owed events were not in the approved batch."
+    if unexplained:
+        return f"{unexplained} approved events are neither owed nor accepted with that content any more."
+    return None
+
+
 def scope_digest(keys: Sequence[str] | None) -> str:
     """A digest of the keys a pipeline owes; `all` where it owes every key."""
     if keys is None:

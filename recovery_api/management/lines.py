@@ -18,6 +18,10 @@ def end_lines(word: str, row: Row) -> list[str]:
         lines.append(f"  It last said: generation counter {said['counter']}, fence {said['fence']}, at {said['at']}.")
     if row.get("restored_at"):
         lines.append(f"  {row['restored_says']}")
+    if "drill_passed_at" in row:
+        every = f", every {row['drill_every_hours']} h" if row["drill_every_hours"] else ""
+        passed = f"last passed at {row['drill_passed_at']}" if row["drill_passed_at"] else "never passed"
+        lines.append(f"  Drills{every}: {passed}. manage.py drill {row['name']} --wait")
     return lines
 
 
@@ -31,6 +35,22 @@ def report_lines(report: Row) -> list[str]:
         lines.append(f"  Archetype: {capability['archetype']}")
         lines += [f"    {ground}" for ground in capability.get("grounds", [])]
     lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
+    return lines
+
+
+def drill_lines(row: Row) -> list[str]:
+    lines = [f"drill {row['drill']} of {row['sink']}: {row['state'].replace('_', ' ')}"]
+    for result in row["results"]:
+        lines.append(f"  {result['verdict'].replace('_', ' '):<14}  {result['title']}: {result['says']}")
+        if result["verdict"] == "failed":
+            lines += [
+                f"    {'ok   ' if step['holds'] else 'WRONG'} {step['step']}: {step['said']}"
+                + ("" if step["holds"] else f" (expected {step['expected']})")
+                for step in result["steps"][-SAMPLES:]
+            ]
+        if result["yields"]:
+            lines.append(f"    {result['yields']}")
+        lines += [f"    {note}" for note in result["notes"]]
     return lines
 
 

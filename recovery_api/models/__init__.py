@@ -1,6 +1,7 @@
 """The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
 
 from recovery_api.models.audits import Audit, AuditStatus
+from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
 from recovery_api.models.findings import EventContent, Finding
@@ -29,6 +30,8 @@ __all__ = [
     "AuditStatus",
     "Claim",
     "ClaimState",
+    "Drill",
+    "DrillState",
     "End",
     "Event",
     "EventContent",

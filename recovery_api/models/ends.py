@@ -51,6 +51,7 @@ class Sink(End):
 
     `said_*` is a memory, never the truth: recovery_api.domain.restores compares it with the sink. `restored_at` set:
     the sink was found behind this memory; nothing fires until its counter passed `counter_floor` and a full audit ran.
+    `drill_every_hours` null: drilled only when asked. `drill_passed_at`: when every drill that applies last passed.
     """
 
     capability = models.JSONField(null=True, blank=True)
@@ -62,6 +63,8 @@ class Sink(End):
     restored_at = models.DateTimeField(null=True, blank=True)
     restored_says = models.TextField(blank=True, default="")
     counter_floor = models.BigIntegerField(null=True, blank=True)
+    drill_every_hours = models.PositiveIntegerField(null=True, blank=True)
+    drill_passed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["name"]
@@ -93,5 +96,9 @@ class Sink(End):
             models.CheckConstraint(
                 condition=models.Q(restored_at__isnull=True) | models.Q(counter_floor__isnull=False),
                 name="a_restored_sink_has_a_counter_floor",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(drill_every_hours__isnull=True) | models.Q(drill_every_hours__gt=0),
+                name="a_drill_schedule_is_positive",
             ),
         ]

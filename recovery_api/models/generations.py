@@ -79,7 +79,10 @@ FINAL_CLAIM_STATES = (ClaimState.FIRED, ClaimState.SUPERSEDED, ClaimState.RELEAS
 
 
 class Claim(models.Model):
-    """One claim, as last read from the sink. `part`: which frontier of a split recovery it belongs to."""
+    """One claim, as last read from the sink. `part`: which frontier of a split recovery it belongs to.
+
+    `superseded_who`: who took the generation that passed it, as that one named itself to the sink.
+    """
 
     pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="claims")
     recovery = models.ForeignKey(Recovery, on_delete=models.PROTECT, related_name="claims")
@@ -95,6 +98,8 @@ class Claim(models.Model):
     absorbed_count = models.BigIntegerField(null=True, blank=True)
     start = models.JSONField(null=True, blank=True)
     superseded_by = models.BigIntegerField(null=True, blank=True)
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    superseded_who = models.TextField(blank=True, default="")
     claimed_at = models.DateTimeField()
     said_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True, blank=True)

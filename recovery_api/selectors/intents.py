@@ -33,7 +33,7 @@ def intent_get(intent_id: UUID | str) -> Intent:
 
 def intent_list(*, is_live: bool) -> QuerySet[Intent]:
     """Newest first; with `is_live` only those queued or taken."""
-    found = Intent.objects.select_related("pipeline").order_by("-created_at")
+    found = Intent.objects.select_related("pipeline", "source", "sink").order_by("-created_at")
     return found.filter(state__in=LIVE_STATES) if is_live else found
 
 

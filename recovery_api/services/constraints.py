@@ -15,6 +15,7 @@ REMEDIES = {
     "a_plan_is_applied_once": "See its recovery: manage.py recovery PIPELINE.",
     "a_recovery_has_one_live_intent": "A worker is at it; wait for it to end.",
     "a_scope_names_at_least_one_key": "Leave the scope out to owe every key, or name the keys.",
+    "a_sink_has_one_drill_at_a_time": "Wait for it: manage.py intents list.",
     "a_coordinate_is_acknowledged_once": "Withdraw the first acknowledgement to give another reason.",
 }
 

@@ -46,9 +46,12 @@ SAID = frozenset(
         "altered_count",
         "start",
         "superseded_by",
+        "superseded_at",
+        "superseded_who",
     }
 )
 """What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at`, `fired_at` and `altered_count` are not kept."""
+TEXTS = frozenset({"armed_digest", "superseded_who"})
 KEPT = SAID - {"generation", "claimed_at", "fired_at", "altered_count"}
 
 
@@ -107,7 +110,7 @@ def claim_record(recovery: Recovery, said: Mapping[str, Any], *, now: datetime, 
             raise Refused(f"recording {claim}", "it belongs to another recovery", "This is a defect; report it.")
         if claim.state not in FINAL_CLAIM_STATES:
             for name in KEPT & set(said):
-                setattr(claim, name, said[name] if said[name] is not None or name != "armed_digest" else "")
+                setattr(claim, name, said[name] if said[name] is not None or name not in TEXTS else "")
             claim.said_at = now
             claim.settled_at = now if claim.state in FINAL_CLAIM_STATES else None
             claim.save()
@@ -115,10 +118,10 @@ def claim_record(recovery: Recovery, said: Mapping[str, Any], *, now: datetime, 
     return claim
 
 
-def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now: datetime) -> Claim:
+def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now: datetime, part: int = 0) -> Claim:
     """As `claim_record`, for what was read by locking the claim, with its event in the timeline."""
     with transaction.atomic():
-        claim = claim_record(recovery, said, now=now)
+        claim = claim_record(recovery, said, now=now, part=part)
         landed = f", {claim.landed_count} landed" if claim.state == ClaimState.FIRED else ""
         event_append(
             EventKind.CLAIM_SETTLED,
@@ -130,6 +133,30 @@ def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now
             data={"state": claim.state, "landed_count": _text(claim.landed_count), "arm": _text(claim.arm)},
         )
     return claim
+
+
+def superseded_says(pipeline: Pipeline, generation: int, *, by: int | None, who: str | None, at: str | None) -> str:
+    """By which generation `generation` was superseded, who took that, and when, in one sentence."""
+    if by is None:
+        return f"Superseded by a newer generation: nothing of generation {generation} landed."
+    known = Generation.objects.filter(pipeline=pipeline, number=by).first()
+    names = [name for name in (who, f"worker {known.asked_by}" if known else None) if name]
+    taken = f", taken by {', '.join(names)}" if names else ""
+    return (
+        f"Superseded by generation {by}{taken}{f' at {at}' if at else ''}: nothing of generation {generation} landed."
+    )
+
+
+def fire_refused_record(recovery: Recovery, generation: int, says: str, *, actor: str, now: datetime) -> None:
+    """What became of a fire that came too late, whoever holds the recovery by now: told, and nothing else is written."""
+    event_append(
+        EventKind.FIRE_REFUSED,
+        actor=actor,
+        now=now,
+        says=f"The fire at generation {generation} was refused. {says}",
+        recovery=recovery,
+        generation=generation,
+    )
 
 
 def _check(said: Mapping[str, Any]) -> None:

@@ -14,6 +14,8 @@ from django.db.models import F, Q, QuerySet
 
 from recovery_api.domain.errors import Refused, TransientError, UnknownOption
 from recovery_api.models import (
+    Drill,
+    DrillState,
     EventKind,
     Intent,
     IntentAction,
@@ -175,12 +177,15 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
 
 def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
     """Whether it was still queued and is now cancelled. False: somebody took it, or it is over."""
-    return (
-        Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(
+    with transaction.atomic():
+        cancelled = Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(
             state=IntentState.CANCELLED, finished_at=now, result={"cancelled_by": actor}
         )
-        == 1
-    )
+        if cancelled and intent.action == IntentAction.DRILL:
+            Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
+                state=DrillState.UNKNOWN, says=f"Cancelled by {actor}.", finished_at=now
+            )
+    return cancelled == 1
 
 
 def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
@@ -258,7 +263,7 @@ def _lost(intent: Intent) -> Refused:
 
 
 def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: datetime, actor: str) -> None:
-    """A failed plan intent refuses its plan; a failed recovery intent leaves the recovery to be settled."""
+    """A failed plan intent refuses its plan, a failed drill is unknown, a failed recovery waits to be settled."""
     says = str(error_row.get("text") or error_row.get("code") or "failed")
     data = {"error": dict(error_row), "intent": str(intent.id)}
     if intent.plan is not None and intent.action == IntentAction.PLAN:
@@ -267,6 +272,11 @@ def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: dat
             state=PlanState.REFUSED, says=says, conditions=[condition], computed_at=now
         ):
             event_append(EventKind.PLAN_REFUSED, actor=actor, now=now, says=says, plan=intent.plan, data=data)
+    elif intent.action == IntentAction.DRILL:
+        Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
+            state=DrillState.UNKNOWN, says=f"It could not be run to its end: {says}", finished_at=now
+        )
+        event_append(EventKind.WORK_FAILED, actor=actor, now=now, says=says, pipeline=intent.pipeline, data=data)
     elif intent.recovery is not None:
         if (
             Recovery.objects.filter(id=intent.recovery_id)

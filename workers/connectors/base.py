@@ -179,7 +179,10 @@ class BatchDigest:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReading:
-    """One claim as the sink holds it now. `state`: open | fired | superseded | released | none."""
+    """One claim as the sink holds it now. `state`: open | fired | superseded | released | none.
+
+    `superseded_who`: who took the generation that passed it, as that one named itself to the sink.
+    """
 
     generation: int
     state: str
@@ -195,6 +198,8 @@ class ClaimReading:
     altered_count: int | None = None
     start: Mapping[str, Any] | None = None
     superseded_by: int | None = None
+    superseded_at: str | None = None
+    superseded_who: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +293,27 @@ class FencedSink(Sink, Protocol):
 
     def hand_over(self) -> Mapping[str, Any]:
         """The stored start position of each lane, with the claim that stored it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DrillNamespace:
+    """A place at a sink made for one drill. `sink`: a connector that knows nothing but it; `notes`: what a person should
+    know of how it was made."""
+
+    name: str
+    sink: FencedSink
+    notes: tuple[str, ...] = ()
+
+
+class DrillableSink(FencedSink, Protocol):
+    """A sink that can be drilled without touching what it holds."""
+
+    def drill_namespace(self) -> AbstractContextManager[DrillNamespace]:
+        """A fresh namespace, gone at the end; what a crashed drill left is taken away first.
+
+        Raises: AccessDenied saying what to grant; Refused where it would be the pipeline's own.
+        """
         ...
 
 

@@ -14,6 +14,9 @@ from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
+from recovery_api.domain.hand_over import is_handed_over, start_position
+from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
+from recovery_api.domain.plans import approval_refusal
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
 from workers.connectors.base import FencedSink
 from workers.recovery.verdicts import audit_write, lane_verdicts, verdict_worst
@@ -37,19 +40,14 @@ def start_positions(found: Evidence) -> dict[str, Coordinate]:
         for lane in start:
             mine = excluded.filter(pc.equal(excluded["lane"], lane))
             if mine.num_rows:
-                lowest = pc.min(mine["position"]).as_py()
-                start[lane] = min(start[lane], Coordinate(lowest - 1))
+                start[lane] = start_position(start[lane], Coordinate(pc.min(mine["position"]).as_py() - 1))
     return start
 
 
 def not_as_approved(found: Evidence) -> str | None:
-    """Why the batch read under the claim is not the approved one, or None. Fewer, each found accepted, is as approved."""
+    """Why the batch read under the claim is not the approved one, or None."""
     approval = found.approval or {}
-    if approval.get("not_approved"):
-        return f"{approval['not_approved']} owed events were not in the approved batch."
-    if approval.get("unexplained"):
-        return f"{approval['unexplained']} approved events are neither owed nor accepted with that content any more."
-    return None
+    return approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
 
 
 def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> str | None:
@@ -78,44 +76,48 @@ def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]
     audit = recovery.audits.order_by("-finished_at").first()
     if audit is None:
         return RecoveryOutcome.UNKNOWN, "It was never verified: nothing may be concluded."
-    at = ", ".join(lane["frontier_says"] for lane in audit.lanes.values())
     hidden = _hidden(audit)
-    unacknowledged = audit.lost_count - audit.acknowledged_count
-    handed_over = _is_handed_over(recovery, stored)
-    if audit.status == AuditStatus.UNKNOWN:
-        return RecoveryOutcome.UNKNOWN, f"The sink could not be read whole at {at}: unknown. {audit.says}"
-    if hidden:
-        where = ", ".join(_hidden_coordinates(audit))
-        return (
-            RecoveryOutcome.INCOMPLETE_ALTERED,
-            f"Incomplete at {at}, altered at the sink: {hidden} owed events lie at coordinates that the sink holds with "
-            f"other content ({where}). No fire can deliver them; a person decides. {recovery.landed_count} landed.",
+    outcome = outcome_conclude(
+        Verified(
+            is_known=audit.status != AuditStatus.UNKNOWN,
+            lost_count=audit.lost_count,
+            acknowledged_count=audit.acknowledged_count,
+            hidden_count=hidden,
+            hazard_count=audit.premature_count + audit.duplicate_count,
+            is_handed_over=_is_handed_over(recovery, stored),
         )
-    if unacknowledged > 0:
-        return (
-            RecoveryOutcome.INCOMPLETE,
-            f"Incomplete at {at}: {unacknowledged} events are still lost. Plan again; the next delta carries the rest.",
-        )
-    if audit.premature_count or audit.duplicate_count:
-        return (
-            RecoveryOutcome.HAZARD,
-            f"Complete at {at}; the record holds {audit.premature_count} premature and {audit.duplicate_count} repeated "
-            "payloads. A recovery adds none and takes none away; look at the findings.",
-        )
-    if audit.acknowledged_count:
-        return (
-            RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED,
-            f"Complete at {at} with {audit.acknowledged_count} acknowledged omissions, which stay lost.",
-        )
-    if not handed_over:
-        return (
-            RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED,
-            f"Complete at {at}, hand-over unverified: the sink holds no start position for the next relay run.",
-        )
-    return (
-        RecoveryOutcome.EXACTLY_ONCE,
-        f"Exactly once at {at}: {recovery.landed_count} landed, {recovery.absorbed_count} were there already.",
     )
+    return outcome.value, _outcome_says(outcome, recovery, audit, hidden)
+
+
+def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: int) -> str:
+    at = ", ".join(lane["frontier_says"] for lane in audit.lanes.values())
+    match outcome:
+        case Outcome.UNKNOWN:
+            return f"The sink could not be read whole at {at}: unknown. {audit.says}"
+        case Outcome.INCOMPLETE_ALTERED:
+            where = ", ".join(_hidden_coordinates(audit))
+            return (
+                f"Incomplete at {at}, altered at the sink: {hidden} owed events lie at coordinates that the sink holds "
+                f"with other content ({where}). No fire can deliver them; a person decides. "
+                f"{recovery.landed_count} landed."
+            )
+        case Outcome.INCOMPLETE:
+            lost = audit.lost_count - audit.acknowledged_count
+            return f"Incomplete at {at}: {lost} events are still lost. Plan again; the next delta carries the rest."
+        case Outcome.HAZARD:
+            return (
+                f"Complete at {at}; the record holds {audit.premature_count} premature and {audit.duplicate_count} "
+                "repeated payloads. A recovery adds none and takes none away; look at the findings."
+            )
+        case Outcome.COMPLETE_WITH_ACKNOWLEDGED:
+            return f"Complete at {at} with {audit.acknowledged_count} acknowledged omissions, which stay lost."
+        case Outcome.COMPLETE_HAND_OVER_UNVERIFIED:
+            return f"Complete at {at}, hand-over unverified: the sink holds no start position for the next relay run."
+        case _:
+            return (
+                f"Exactly once at {at}: {recovery.landed_count} landed, {recovery.absorbed_count} were there already."
+            )
 
 
 def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, Any]:
@@ -179,9 +181,8 @@ def certificate_digest(certificate: Mapping[str, Any]) -> str:
 def _is_handed_over(recovery: Recovery, stored: Mapping[str, Any]) -> bool:
     """Whether the sink holds, for every lane, a start no lower than where this recovery could put it."""
     for lane, frontier in frontier_from_row(recovery.frontier).items():
-        if frontier == BEFORE_EVERYTHING:
-            continue
-        if lane not in stored or coordinate_from_row(stored[lane]) < frontier:
+        start = coordinate_from_row(stored[lane]) if lane in stored else None
+        if frontier != BEFORE_EVERYTHING and not is_handed_over(start, frontier):
             return False
     return True
 

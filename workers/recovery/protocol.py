@@ -15,16 +15,17 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.claims import Settlement, settlement
+from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, SinkRestored, TerminalError
+from recovery_api.domain.errors import Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
 from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
 from workers.faults import Point, crash_point
-from workers.recovery import outcomes
+from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_directory,
     request_make,
@@ -89,23 +90,18 @@ class _Run:
         if generation is None:
             return self.claim_fire()
         reading = self.sink.settle(generation, wait_seconds=self._claim_wait())
-        generations.claim_settle(self.recovery, asdict(reading), actor=ACTOR, now=timezone.now())
+        part, now = self.recovery.batch_index, timezone.now()
+        generations.claim_settle(self.recovery, asdict(reading), actor=ACTOR, now=now, part=part)
         self._move(
             RecoveryState.SETTLING,
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        match settlement(reading, generation):
-            case Settlement.FIRED:
-                return self._landed(reading, "found fired when it was settled")
-            case Settlement.SUPERSEDED if not self._is_ours(reading.superseded_by):
-                return self._finish_fenced(generation, reading.superseded_by)
-            case Settlement.RELEASED:
-                return self._finish(
-                    RecoveryOutcome.STOPPED, f"Its claim at generation {generation} was released; nothing of it landed."
-                )
-            case _:  # open, unclaimed, or passed by a generation of its own: supersede it with a newer one
-                return self.claim_fire()
+        return self._go_on(
+            settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by)),
+            reading,
+            "found fired when it was settled",
+        )
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------
 
@@ -125,9 +121,9 @@ class _Run:
         crash_point(Point.BEFORE_CLAIM)
         self.report(step="claiming", says=f"generation {generation}")
         answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
-        if answer.word != "granted":
+        if claim_next(answer.word) is not Next.READ:
             self._claim_said(generation)
-            return self._finish_fenced(generation, answer.data.get("fence"))
+            return self._end_fenced(generation, answer.data.get("fence"), answer.data)
         crash_point(Point.AFTER_CLAIM)
         self._claim_said(generation)
         self._move(
@@ -155,9 +151,9 @@ class _Run:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
             if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
-                self.sink.release(generation, complaint)
-                return self._finish(
-                    RecoveryOutcome.REFUSED,
+                own_claims.claims_give_up(self.recovery, self.sink, complaint)
+                return self._end(
+                    Next.REFUSED,
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
                     data={"approval": dict(found.approval or {})},
                 )
@@ -165,8 +161,15 @@ class _Run:
                 answer = self._arm_stage_fire(found, generation, part)
                 if answer is None:
                     return None
-                if answer.word != "mismatch" or attempt == FIRE_ATTEMPTS - 1:
-                    return self._fired(answer, generation)
+                reading = self._claim_said(generation)
+                if answer.word == Word.FENCED:  # told also where another worker holds the recovery by now
+                    says = own_claims.fenced_says(self.recovery, generation, reading.superseded_by, asdict(reading))
+                    generations.fire_refused_record(
+                        self.recovery, generation, says, actor=self.intent.taken_by, now=timezone.now()
+                    )
+                then = fire_next(answer.word, reading.state, is_last_attempt=attempt == FIRE_ATTEMPTS - 1)
+                if then is not Next.ARM_AGAIN:
+                    return self._go_on(then, reading, answer.word)
                 self._move(
                     RecoveryState.ARMING,
                     EventKind.FIRE_REFUSED,
@@ -205,38 +208,41 @@ class _Run:
         crash_point(Point.AFTER_FIRE)
         return answer
 
-    def _fired(self, answer: Answer, generation: int) -> None:
-        reading = self._claim_said(generation)
-        if answer.word in ("landed", "already fired"):
-            return self._landed(reading, answer.word)
-        if reading.state == "released":
-            return self._finish(
-                RecoveryOutcome.STOPPED, f"Its claim at {generation} was released; nothing of it landed."
-            )
-        if answer.word == "fenced" or reading.state == "superseded":
-            return self._finish_fenced(generation, reading.superseded_by)
-        problem = f"it answered {answer.word!r}"
-        if answer.word == "mismatch":
-            problem = f"it recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
-        raise Refused(
-            f"Firing at generation {generation}", f"of the sink, {problem}", "Look at what changes contents on the way."
-        )
+    def _go_on(self, then: Next, claim: ClaimReading, word: str) -> None:
+        """What follows from the sink's `word` about this claim."""
+        generation = claim.generation
+        match then:
+            case Next.CLAIM:
+                return self.claim_fire()
+            case Next.LANDED:
+                return self._landed(claim, word)
+            case Next.FENCED:
+                return self._end_fenced(generation, claim.superseded_by, asdict(claim))
+            case Next.STOPPED:
+                return self._end(then, f"Its claim at generation {generation} was released; nothing of it landed.")
+            case _:
+                again = f"recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
+                problem = f"the sink {again if word == Word.MISMATCH else f'answered {word!r}'}"
+                remedy = "Look at what changes contents on the way."
+                raise Refused(f"Firing at generation {generation}", problem, remedy)
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
+        own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())  # an earlier one may have landed, too
         part = self.recovery.batch_index + 1
-        landed, absorbed = claim.landed_count or 0, claim.absorbed_count or 0
+        landed, absorbed = own_claims.landed_counts(self.recovery)
+        newly, there_already = landed - self.recovery.landed_count, absorbed - self.recovery.absorbed_count
         self._move(
             RecoveryState.VERIFYING,
             EventKind.FIRED,
-            f"{landed} landed, {absorbed} were there already ({how}).",
+            f"{newly} landed, {there_already} were there already ({how}).",
             fields={
                 "batch_index": part,
-                "landed_count": self.recovery.landed_count + landed,
-                "absorbed_count": self.recovery.absorbed_count + absorbed,
+                "landed_count": landed,
+                "absorbed_count": absorbed,
                 "altered_count": self.recovery.altered_count + (claim.altered_count or 0),
                 "fired_at": timezone.now(),
             },
-            data={"landed": str(landed), "absorbed": str(absorbed), "part": part},
+            data={"landed": str(newly), "absorbed": str(there_already), "part": part},
         )
         crash_point(Point.BEFORE_OUTCOME)
 
@@ -277,15 +283,9 @@ class _Run:
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
-        generation = self.recovery.generation
-        if generation is not None and not isinstance(error, SinkRestored):
-            reading = self._claim_said(generation)
-            if reading.state == "fired" and self.recovery.state == RecoveryState.FIRING:
-                return self._landed(reading, f"found fired after: {error}")
-            if reading.state == "open":
-                self.sink.release(generation, str(error))
+        own_claims.claims_give_up(self.recovery, self.sink, str(error))  # at a restored sink, too: it may be open there
         before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
-        return self._finish(RecoveryOutcome.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
+        return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
@@ -307,9 +307,7 @@ class _Run:
 
     def _claim_said(self, generation: int) -> ClaimReading:
         """The claim as the sink holds it, locked for reading, and remembered."""
-        reading = self.sink.settle(generation, wait_seconds=self._claim_wait())
-        generations.claim_record(self.recovery, asdict(reading), now=timezone.now(), part=self.recovery.batch_index)
-        return reading
+        return own_claims.claim_said(self.recovery, self.sink, generation, self._claim_wait())
 
     def _is_ours(self, generation: int | None) -> bool:
         return generation is not None and self.recovery.generations.filter(number=generation).exists()
@@ -332,29 +330,28 @@ class _Run:
             threading.Event().wait(PAUSE_SECONDS)
         if wanted != Wanted.STOP:
             return False
-        generation = self.recovery.generation
         fence = ""
-        if generation is not None:
-            self.sink.release(generation, "stopped by a person")
+        if self.recovery.generation is not None:
+            own_claims.claims_give_up(self.recovery, self.sink, "stopped by a person")
             fence = (
                 f" The fence stays at {self.sink.state().fence}: a relay of an older generation is rejected and must ask "
                 "for a new one."
             )
         done, parts = self.recovery.batch_index, self.recovery.batches
-        sent = (
-            f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
-            if done
-            else "before anything was sent"
-        )
-        self._finish(RecoveryOutcome.STOPPED, f"Stopped {sent}.{fence}")
+        sent = f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
+        self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 
-    def _finish_fenced(self, generation: int, by: object) -> None:
-        newer = f"generation {by}" if by not in (None, "") else "a newer generation"
-        self._finish(
-            RecoveryOutcome.FENCED,
-            f"Superseded by {newer}: nothing of generation {generation} landed. Plan again to see what is still owed.",
-        )
+    def _end_fenced(self, generation: int, by: object, told: Mapping[str, Any]) -> None:
+        says = own_claims.fenced_says(self.recovery, generation, by, told)
+        self._end(Next.FENCED, f"{says} Plan again to see what is still owed.")
+
+    def _end(self, end: Next, says: str, data: Mapping[str, Any] | None = None) -> None:
+        """Ends with nothing landed, unless a batch did under another generation of this recovery: then it is verified."""
+        fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
+        if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
+            return self._landed(fired, f"found fired under generation {fired.generation}")
+        return self._finish(RecoveryOutcome(end.value), says, data=data)
 
     def _move(
         self,

@@ -103,6 +103,9 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
             "weakness": safe.weakness,
         },
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
+        "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
+        "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
+        "accepted_to_says": _accepted_to(found, lane),
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
         "gaps": _text(gap_count(found, lane)),
@@ -227,6 +230,12 @@ def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
     if reading.safe.coordinate is None and reading.head is not None:
         unread.append(" ".join(["Nothing is safe to judge yet.", reading.safe.says, *reading.safe.waits_for]))
     return tuple(unread)
+
+
+def _accepted_to(found: Evidence, lane: LaneEvidence) -> str | None:
+    """The highest coordinate in the acceptance record of this lane. None: the record says nothing of it."""
+    recorded = found.sink_reading.lanes.get(lane.lane)
+    return found.spell(recorded.head) if recorded and recorded.head else None
 
 
 def _text(number: int | None) -> str | None:

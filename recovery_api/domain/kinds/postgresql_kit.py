@@ -142,6 +142,12 @@ KIND = Kind(
             "choice",
             choices=("order-free", "guarded", "ordered"),
         ),
+        Option(
+            "drill_connection",
+            "Where the connection string of a login that may make a drill's schema and roles is kept: env:NAME or "
+            "file:/path. Without it drills use `connection`.",
+            "reference",
+        ),
         Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),
         Option(
             "lock_wait_seconds",

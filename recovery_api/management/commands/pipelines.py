@@ -105,6 +105,7 @@ class Command(FencepostCommand):
         lines += [f"  plan {row['plan']}: {row['state'].replace('_', ' ')}, {row['created_at'][:19]}Z" for row in plans]
         if status.recovery:
             lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")
+        lines.append(f"  its sink last passed its drills: {body['status']['drill_passed_at'] or 'never'}")
         return Shown(body, lines)
 
     def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:

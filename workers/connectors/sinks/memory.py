@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from workers.connectors.base import (
     ClaimReading,
     ConnectionReport,
     CoordinateRange,
+    DrillNamespace,
     GenerationReading,
     LaneReading,
     Reading,
@@ -67,6 +69,7 @@ class _Store:
     counter: int = 0
     fence: int = 0
     purposes: dict[int, str] = field(default_factory=lambda: {0: "relay"})
+    names: dict[int, str] = field(default_factory=dict)
     claims: dict[int, ClaimReading] = field(default_factory=dict)
     accepted: dict[Where, dict[str, Any]] = field(default_factory=dict)
     altered: dict[tuple[Where, bytes], int] = field(default_factory=dict)
@@ -176,10 +179,11 @@ class Memory:
     def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
         with self.store.lock:
             open_claim = self.state().open_claim
-            if purpose == "relay" and open_claim is not None:
+            if claims.allocation_answer(purpose == "relay", open_claim is not None) is Word.WAIT and open_claim:
                 return Answer(Word.WAIT, {"claim": open_claim.generation, "claimed_by": open_claim.claimed_by})
             self.store.counter += 1
             self.store.purposes[self.store.counter] = purpose
+            self.store.names[self.store.counter] = asked_by
             return Answer(Word.ALLOCATED, {"generation": self.store.counter})
 
     def begin(self, generation: int) -> Answer:
@@ -286,9 +290,14 @@ class Memory:
             held = self.store.claims.get(generation)
             if held is None:
                 return Answer(Word.NO_CLAIM)
-            if held.state == ClaimState.OPEN:
-                held = self.store.claims[generation] = replace(held, state=ClaimState.RELEASED.value)
-            return Answer(held.state)
+            state = claims.state_when_released(ClaimState(held.state))
+            self.store.claims[generation] = replace(held, state=state.value)
+            return Answer(state.value)
+
+    def counter_raise(self, above: int) -> int:
+        with self.store.lock:
+            self.store.counter = max(self.store.counter, above)
+            return self.store.counter
 
     def staged_purge(self) -> int:
         with self.store.lock:
@@ -297,6 +306,14 @@ class Memory:
             for key in done:
                 del self.store.staged[key]
         return len(done)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[DrillNamespace]:
+        name = f"{self.name} drill {secrets.token_hex(4)}"
+        try:
+            yield DrillNamespace(name, Memory({"name": name, "batch_limit": self.batch_limit}))
+        finally:
+            _STORES.pop(name, None)
 
     def altered(self) -> list[tuple[Where, bytes]]:
         """Coordinates offered again with other content, and the digest offered, once each."""
@@ -317,8 +334,15 @@ class Memory:
             return
         self.store.fence = generation
         for number, held in self.store.claims.items():
-            if held.state == ClaimState.OPEN and number < generation:
-                self.store.claims[number] = replace(held, state=ClaimState.SUPERSEDED.value, superseded_by=generation)
+            state = claims.state_when_passed(ClaimState(held.state))
+            if state != held.state:
+                self.store.claims[number] = replace(
+                    held,
+                    state=state.value,
+                    superseded_by=generation,
+                    superseded_at=_now(),
+                    superseded_who=self.store.names.get(generation),
+                )
 
     def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
         held = self.store.accepted.get(_where(row))

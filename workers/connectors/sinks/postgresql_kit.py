@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
 
 import psycopg
@@ -21,20 +22,22 @@ from recovery_api.domain.claims import ClaimState, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
-from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
+from recovery_api.domain.kinds import options_parse
+from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
 from workers.connectors.base import (
     Answer,
     BatchDigest,
     ClaimReading,
     ConnectionReport,
     CoordinateRange,
+    DrillNamespace,
     GenerationReading,
     Reading,
     SinkState,
     Width,
 )
 from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
-from workers.connectors.sinks.kit import inspection, record, staging
+from workers.connectors.sinks.kit import drilling, inspection, record, staging
 from workers.faults import Point, crash_point
 
 CLAIM_FIELDS = ClaimReading.__dataclass_fields__
@@ -49,6 +52,7 @@ class PostgresqlKit:
         self.address = Address.of(options)
         self.kit: KitOptions = kit_options(options)
         self.needs_order = self.kit.effect.order == "ordered"
+        self._drill_reference: str = options.get("drill_connection") or options["connection"]
 
     # -- what it is -------------------------------------------------------------------------------------------------
 
@@ -248,6 +252,22 @@ class PostgresqlKit:
         while purged := self._row("SELECT {schema}.staged_purge()")[0]:
             total += purged
         return total
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[DrillNamespace]:
+        address = replace(self.address, reference=self._drill_reference)
+        with drilling.namespace_open(address, self.kit) as (kit, notes):
+            options = {
+                "connection": self._drill_reference,
+                "connect_timeout_seconds": address.connect_timeout_seconds,
+                "statement_timeout_seconds": address.statement_timeout_seconds,
+                "schema": kit.schema,
+                "prefix": kit.prefix,
+                "batch_limit": kit.batch_limit,
+                "lock_wait_seconds": kit.lock_wait_seconds,
+                "relay_wait_seconds": kit.relay_wait_seconds,
+            }
+            yield DrillNamespace(kit.schema, PostgresqlKit(options_parse(KIND, options)), notes)
 
     def _step(self, call: str, *arguments: Any) -> Answer:
         return self._answer(*self._row("SELECT answer, detail FROM {schema}." + call, *arguments))

@@ -19,6 +19,17 @@ BEGIN
 END
 $$;
 
+-- Who took a generation: the name that was given and the login that asked. Null where nobody did.
+CREATE FUNCTION {schema}.taken_by(generation bigint) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT concat_ws(' as ', g.given_name, g.asked_by) FROM {schema}.generation g WHERE g.number = taken_by.generation
+$$;
+
+-- Where the fence stands, who raised it there, and when.
+CREATE FUNCTION {schema}.fence_told() RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('fence', p.fence, 'superseded_who', {schema}.taken_by(p.fence), 'superseded_at', g.begun_at)
+    FROM {schema}.protocol p LEFT JOIN {schema}.generation g ON g.number = p.fence
+$$;
+
 -- The open claim for which a relay has to wait, or null. A claim left open for too long holds nobody up.
 CREATE FUNCTION {schema}.relay_must_wait() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('claim', c.generation, 'claimed_by', c.claimed_by, 'claimed_at', c.claimed_at,
@@ -101,6 +112,11 @@ BEGIN
 END
 $$;
 
+-- A claim as it is told: with who took the generation that superseded it.
+CREATE FUNCTION {schema}.claim_told(held {schema}.claim) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT to_jsonb(claim_told.held) || jsonb_build_object('superseded_who', {schema}.taken_by((claim_told.held).superseded_by))
+$$;
+
 -- granted | refused | unallocated | busy (detail: whom it waited for). The fence stands at the generation when granted:
 -- nothing older enters any more, so what is read of the record from now on stays true for this claim.
 CREATE FUNCTION {schema}.claim(
@@ -114,7 +130,7 @@ BEGIN
     answer := 'refused';
     SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
     IF claim.generation < fence_now THEN
-        detail := jsonb_build_object('fence', fence_now);
+        detail := {schema}.fence_told();
         RETURN;
     ELSIF NOT {schema}.is_allocated(claim.generation) THEN
         answer := 'unallocated';
@@ -141,7 +157,7 @@ BEGIN
         IF FOUND THEN
             answer := 'granted';
         ELSE
-            detail := jsonb_build_object('fence', fence_now);
+            detail := {schema}.fence_told();
         END IF;
     END IF;
 END
@@ -249,7 +265,7 @@ BEGIN
     held := locked.held;
     IF answer IS DISTINCT FROM 'busy' THEN
         answer := coalesce(held.state, 'none');
-        detail := to_jsonb(held);
+        detail := {schema}.claim_told(held);
     END IF;
 END
 $$;

@@ -21,7 +21,7 @@ BEGIN
     detail := locked.detail;
     held := locked.held;
     IF answer = 'fenced' THEN
-        detail := to_jsonb(held);
+        detail := {schema}.claim_told(held);
     END IF;
     IF answer IS NOT NULL THEN
         RETURN;

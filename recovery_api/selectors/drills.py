@@ -1,0 +1,41 @@
+"""Reads of drills."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from recovery_api.domain.errors import NotFound
+from recovery_api.models import Drill, DrillState, Sink
+
+
+def drill_list(sink: Sink | None = None) -> QuerySet[Drill]:
+    """Newest first; of every sink, or of one."""
+    found = Drill.objects.select_related("sink", "intent").order_by("-requested_at")
+    return found.filter(sink=sink) if sink else found
+
+
+def drill_latest(sink: Sink) -> Drill | None:
+    """The newest run that ended, or None: this sink was never drilled."""
+    return drill_list(sink).exclude(state=DrillState.REQUESTED).first()
+
+
+def drill_get(drill_id: UUID | str) -> Drill:
+    """Raises: NotFound."""
+    try:
+        found = drill_list().filter(id=drill_id).first()
+    except ValidationError:
+        found = None
+    if found is None:
+        raise NotFound(f"Drill {drill_id}", "the control database", "")
+    return found
+
+
+def passed_at(sink: Sink) -> datetime | None:
+    """When every drill that applies last passed; None where none did since the sink's options last changed."""
+    if sink.drill_passed_at is None or (sink.updated_at is not None and sink.updated_at > sink.drill_passed_at):
+        return None
+    return sink.drill_passed_at

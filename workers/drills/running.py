@@ -1,0 +1,43 @@
+"""The drill intent: each drill in a fresh namespace of the sink, which is gone when it ends, however it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from recovery_api.domain.drills import DRILLS, DrillResult, drill_names, not_applicable
+from recovery_api.domain.errors import Refused
+from recovery_api.models import Intent
+from recovery_api.services.drills import drill_record
+from workers.connectors.registry import connector_make
+from workers.drills.script import drill_play
+from workers.faults import Point, crash_point
+
+
+def drill_run(intent: Intent, report: Any) -> None:
+    """Play the intent's drills at its sink and record them; the intent ends with them.
+
+    A worker that died in a drill left its namespace: the next one at this sink takes it away first.
+    Raises: AccessDenied where the login may make no namespace (the remedy says what to grant); transient errors.
+    """
+    if intent.sink is None:
+        raise Refused("drilling", "no sink is named", "Name one.")
+    sink = connector_make(intent.sink.kind, intent.sink.options)
+    report(step="asking the sink what it can do")
+    capability = sink.capability()
+    has_namespace = hasattr(sink, "drill_namespace")
+    preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None
+    names = drill_names(intent.arguments.get("names") or [])
+    results: list[DrillResult] = []
+    for done, name in enumerate(names):
+        report(step=DRILLS[name].title.lower(), done=done, total=len(names), unit="drills")
+        refusal = not_applicable(name, capability, has_namespace=has_namespace, preference=preference)
+        if refusal is not None:
+            results.append(refusal)
+            continue
+        with sink.drill_namespace() as namespace:
+            crash_point(Point.DURING_DRILL)
+            results.append(drill_play(name, namespace.sink, namespace.notes))
+        report.check()
+    drill_record(intent.drill, results, intent=intent, now=timezone.now())
