@@ -10,6 +10,7 @@ from rest_framework import serializers
 from recovery_api.models import (
     AuditStatus,
     ClaimState,
+    DrillState,
     EventKind,
     GenerationFate,
     GenerationPurpose,
@@ -100,6 +101,10 @@ class SinkShape(EndShape):
     said = maybe(SinkSaid, help_text="What the sink last said of itself; a memory, not the truth.")
     restored_at = maybe(Moment)
     restored_says = serializers.CharField(allow_blank=True)
+    drill_every_hours = maybe(serializers.IntegerField, help_text="null: only when asked.")
+    drill_passed_at = maybe(
+        Moment, help_text="When every drill that applies last passed; null: not since its options changed."
+    )
 
 
 class PipelineShape(serializers.Serializer):
@@ -122,6 +127,7 @@ class StatusShape(serializers.Serializer):
     audited_at = maybe(Moment)
     frontier = maybe(serializers.CharField)
     recovery = maybe(serializers.UUIDField)
+    drill_passed_at = maybe(Moment)
 
 
 class LaneShape(serializers.Serializer):
@@ -299,9 +305,26 @@ class ClaimShape(serializers.Serializer):
     absorbed = maybe(WideField)
     start = maybe(serializers.CharField)
     superseded_by = maybe(WideField)
+    superseded_at = maybe(Moment)
+    superseded_who = maybe(serializers.CharField)
     claimed_at = Moment()
     said_at = Moment()
     settled_at = maybe(Moment)
+
+
+class DrillShape(serializers.Serializer):
+    """A sink proving its fence in a namespace of its own."""
+
+    drill = serializers.UUIDField()
+    sink = serializers.CharField()
+    state = serializers.ChoiceField(DrillState.values)
+    says = serializers.CharField(allow_blank=True)
+    names = texts("Which were asked for; empty: all.")
+    results = things("One object a drill, with its evidence.")
+    intent = serializers.UUIDField()
+    requested_by = serializers.CharField()
+    requested_at = Moment()
+    finished_at = maybe(Moment)
 
 
 class EventShape(serializers.Serializer):
