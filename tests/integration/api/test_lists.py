@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from recovery_api.models import Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
-from recovery_api.serializers import shapes
+from recovery_api.serializers import about, shapes
 from recovery_api.services.audits import audit_request
 from recovery_api.services.drills import drill_record, drill_request
 from recovery_api.services.ends import sink_create, source_create
@@ -97,8 +97,8 @@ LISTS = {
     "/recoveries": shapes.RecoveryShape,
     "/events": shapes.EventShape,
     "/intents": shapes.IntentShape,
-    "/tokens": shapes.TokenShape,
-    "/kinds": shapes.KindShape,
+    "/tokens": about.TokenShape,
+    "/kinds": about.KindShape,
     "/sinks/mail-sink/drills": shapes.DrillShape,
     "/pipelines/mail/generations": shapes.GenerationShape,
     "/pipelines/mail/claims": shapes.ClaimShape,
