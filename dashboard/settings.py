@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 import environ
+from csp.constants import NONE, SELF
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -83,21 +84,28 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django_htmx",
+    "csp",
     "rest_framework",
     "knox",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "recovery_api",
+    "dashboard",
     "workers",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.access.AccessMiddleware",
 ]
 ROOT_URLCONF = "dashboard.urls"
 WSGI_APPLICATION = "dashboard.wsgi.application"
@@ -111,12 +119,66 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dashboard.access.person",
             ]
         },
     }
 ]
+
+
+# Static files come from the packages they were installed with (dashboard.finders), never from another host, and are
+# served by the web process itself: nothing has to be collected first.
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = env.str("STATIC_ROOT", default=None)  # for collectstatic, where a proxy serves them
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "dashboard.finders.PackageFilesFinder",
+]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 300
+
+
+# Pages run no inline script and no inline style, and talk to nobody but this server.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+
+# Signing in. A session ends with the browser, or after half a day without a request.
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "sign-in"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_SAVE_EVERY_REQUEST = False
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+
+# Counters that web processes share (refused sign-ins). Where Redis is away each process counts for itself.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "fencepost"},
+    "shared": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "fencepost",
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "fencepost"},
+}
+
+
+# REST.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "recovery_api.views.authentication.BearerAuthentication",

@@ -3,7 +3,12 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from dashboard.routes import fleet, incident, registry
+
 urlpatterns = [
+    path("", include(fleet)),
+    path("", include(registry)),
+    path("", include(incident)),
     path("admin/", admin.site.urls),
     path("api/v1/", include("recovery_api.urls")),
 ]

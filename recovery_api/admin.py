@@ -14,6 +14,8 @@ from recovery_api.models import (
     Claim,
     Drill,
     Event,
+    EventContent,
+    Finding,
     Generation,
     Intent,
     Pipeline,
@@ -64,6 +66,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
     Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
+    Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
+    EventContent: (("intent", "kept_until"), ()),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

@@ -20,6 +20,7 @@ from recovery_api.models import (
     Drill,
     End,
     Event,
+    Finding,
     Generation,
     Intent,
     Pipeline,
@@ -245,6 +246,26 @@ def recovery_as_row(recovery: Recovery) -> Row:
     }
 
 
+def finding_as_row(pipeline: Pipeline, finding: Finding) -> Row:
+    """One row of a listing. `number` is its place in it; digests are hex, None where that side holds nothing."""
+    held = Coordinate(finding.position, finding.ordinal)
+    return {
+        "number": finding.number,
+        "finding": finding.finding,
+        "cause": finding.cause or None,
+        "evidence_class": finding.evidence_class or None,
+        "lane": finding.lane,
+        "coordinate": coordinate_format(held, source_spelling(pipeline.source)),
+        "position": str(finding.position),
+        "ordinal": str(finding.ordinal),
+        "entry": _text(finding.entry),
+        "accepted_count": _text(finding.accepted_count),
+        "is_acknowledged": finding.is_acknowledged,
+        "history_digest": _hex(finding.history_digest),
+        "accepted_digest": _hex(finding.accepted_digest),
+    }
+
+
 def event_as_row(event: Event) -> Row:
     return {
         "id": str(event.id),
@@ -363,6 +384,10 @@ def _time(moment: datetime | None) -> str | None:
 
 def _number(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _hex(digest: bytes | memoryview | None) -> str | None:
+    return None if digest is None else bytes(digest).hex()
 
 
 def _text(number: int | None) -> str | None:

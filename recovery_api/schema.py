@@ -57,7 +57,7 @@ def operation(
     tag: str,
 ) -> Callable[[Any], Any]:
     """Documents one method of a view. The first line of `says` is its summary. POST is told by its status or body."""
-    is_post = operation_id.split("_")[0] not in ("list", "show", "update", "retire", "revoke")
+    is_post = operation_id.split("_")[0] not in ("list", "show", "update", "revoke")
     statuses = {*EVERYWHERE, *(WITH_BODY if is_post or body is not None else ()), *errors}
     if is_open:
         statuses -= {401, 403}
@@ -69,7 +69,10 @@ def operation(
             OpenApiExample("Answer", value=dict(answer_example), response_only=True, status_codes=[str(status)])
         )
     parameters = [*([KEY] if is_post else []), *([NAME] if is_named else []), *([query] if query else [])]
-    responses: dict[Any, Any] = {status: answer, **{(one, CONTENT_TYPE): _problem(one) for one in sorted(statuses)}}
+    responses: dict[Any, Any] = {
+        **(answer if isinstance(answer, dict) else {status: answer}),
+        **{(one, CONTENT_TYPE): _problem(one) for one in sorted(statuses)},
+    }
     document: Callable[[Any], Any] = extend_schema(
         operation_id=operation_id,
         summary=says.split("\n")[0],

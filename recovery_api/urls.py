@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.urls import path, re_path, register_converter
 
-from recovery_api.views import about, audits, ends, events, intents, omissions, pipelines, plans, recoveries, tokens
+from recovery_api.views import (
+    about,
+    audits,
+    ends,
+    event_reads,
+    events,
+    intents,
+    omissions,
+    pipelines,
+    plans,
+    recoveries,
+    sink_jobs,
+    tokens,
+)
 
 
 class NameConverter:
@@ -32,14 +45,20 @@ urlpatterns = [
     path("sources", ends.Sources.as_view(), name="api-sources"),
     path("sources/<end_name:name>", ends.SourceOne.as_view(), name="api-source"),
     path("sources/<end_name:name>/test", ends.SourceTest.as_view(), name="api-source-test"),
+    path("sources/<end_name:name>/retire", ends.SourceRetire.as_view(), name="api-source-retire"),
     path("sinks", ends.Sinks.as_view(), name="api-sinks"),
     path("sinks/<end_name:name>", ends.SinkOne.as_view(), name="api-sink"),
     path("sinks/<end_name:name>/test", ends.SinkTest.as_view(), name="api-sink-test"),
-    path("sinks/<end_name:name>/settle", ends.SinkSettle.as_view(), name="api-sink-settle"),
+    path("sinks/<end_name:name>/settle", sink_jobs.SinkSettle.as_view(), name="api-sink-settle"),
+    path("sinks/<end_name:name>/read", sink_jobs.SinkRead.as_view(), name="api-sink-read"),
+    path("sinks/<end_name:name>/install", sink_jobs.SinkInstall.as_view(), name="api-sink-install"),
+    path("sinks/<end_name:name>/retire", ends.SinkRetire.as_view(), name="api-sink-retire"),
     path("statuses", pipelines.Fleet.as_view(), name="api-statuses"),
     path("pipelines", pipelines.Pipelines.as_view(), name="api-pipelines"),
     path("pipelines/<end_name:name>", pipelines.PipelineOne.as_view(), name="api-pipeline"),
     path("pipelines/<end_name:name>/test", pipelines.PipelineTest.as_view(), name="api-pipeline-test"),
+    path("pipelines/<end_name:name>/retire", pipelines.PipelineRetire.as_view(), name="api-pipeline-retire"),
+    path("pipelines/<end_name:name>/event-reads", event_reads.EventReads.as_view(), name="api-pipeline-event-reads"),
     path("pipelines/<end_name:name>/status", pipelines.PipelineStatusOne.as_view(), name="api-pipeline-status"),
     path("pipelines/<end_name:name>/frontiers", pipelines.PipelineFrontiers.as_view(), name="api-pipeline-frontiers"),
     path(
@@ -59,6 +78,7 @@ urlpatterns = [
     path("audits/<uuid:audit_id>/findings", audits.AuditFindings.as_view(), name="api-audit-findings"),
     path("plans", plans.Plans.as_view(), name="api-plans"),
     path("plans/<uuid:plan_id>", plans.PlanOne.as_view(), name="api-plan"),
+    path("plans/<uuid:plan_id>/findings", plans.PlanFindings.as_view(), name="api-plan-findings"),
     path("plans/<uuid:plan_id>/approval", plans.PlanApproval.as_view(), name="api-plan-approval"),
     path("recoveries", recoveries.Recoveries.as_view(), name="api-recoveries"),
     path("recoveries/<uuid:recovery_id>", recoveries.RecoveryOne.as_view(), name="api-recovery"),
@@ -74,6 +94,7 @@ urlpatterns = [
     path("events", events.Events.as_view(), name="api-events"),
     path("intents", intents.Intents.as_view(), name="api-intents"),
     path("intents/<uuid:intent_id>", intents.IntentOne.as_view(), name="api-intent"),
+    path("intents/<uuid:intent_id>/content", event_reads.IntentContent.as_view(), name="api-intent-content"),
     path("intents/<uuid:intent_id>/cancel", intents.IntentCancel.as_view(), name="api-intent-cancel"),
     path("tokens", tokens.Tokens.as_view(), name="api-tokens"),
     path("tokens/<uuid:token_id>", tokens.TokenOne.as_view(), name="api-token"),

@@ -20,7 +20,7 @@ from recovery_api.models import Intent, IntentAction
 from recovery_api.services import intents
 from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
-from workers.recovery import auditing, connections, planning, protocol, settling
+from workers.recovery import auditing, connections, planning, protocol, reading, settling, sink_readings
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +93,9 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.PLAN: planning.plan_run,
         IntentAction.RECOVER: protocol.recovery_run,
         IntentAction.SETTLE: settling.settle_run,
+        IntentAction.EVENT_READ: reading.event_read,
+        IntentAction.SINK_READ: sink_readings.sink_read,
+        IntentAction.SINK_INSTALL: sink_readings.sink_install,
         IntentAction.DRILL: drill_run,
     }
 

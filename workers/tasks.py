@@ -25,15 +25,19 @@ def intent_run(self: Task, intent_id: str) -> None:
 
 @shared_task(name="workers.tasks.intents_sweep")
 def intents_sweep() -> None:
-    """Offers again every intent that waits without a wake-up or whose worker went silent; lapses old approvals;
-    asks for the drills that are due."""
+    """Offers again every intent that waits without a wake-up or whose worker went silent; lapses old approvals.
+
+    Contents that somebody read go when their time is over; drills that are due are asked for.
+    """
     from recovery_api.services.drills import drills_sweep
+    from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep as sweep
     from recovery_api.services.plans import plans_sweep
 
     now = timezone.now()
     sweep(now)
     plans_sweep(now)
+    event_contents_purge(now)
     drills_sweep(now)
 
 

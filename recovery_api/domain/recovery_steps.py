@@ -1,72 +1,64 @@
-"""What a recoverer does next, from what the sink answered. Pure: the workers and the protocol's model ask the same.
-
-The law: the sink's word decides. A recovery may say that nothing landed only of a claim that can no longer fire.
-"""
+"""The steps of a recovery as a person follows them: where it is, what is done, what was never reached."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from recovery_api.domain.claims import ClaimState, Settlement, Word
+from recovery_api.domain import recovery_states as states
 
 
-class Next(StrEnum):
-    """The next step of a recoverer."""
+class StepStanding(StrEnum):
+    """Where one step stands."""
 
-    CLAIM = "claim"
-    """Under a new generation: whatever the old claim could still do, the new one voids."""
-    READ = "read"
-    """The claim is granted: read the record under it."""
-    ARM_AGAIN = "arm again"
-    """What was staged is not what was armed: arm and stage once more under the same claim."""
-    LANDED = "landed"
-    """The batch landed: record the sink's figures, then verify."""
-    FENCED = "fenced"
-    """A newer generation passed: nothing of this one landed or can. It ends."""
-    STOPPED = "stopped"
-    """The claim was given up: nothing of it landed or can. It ends."""
-    REFUSED = "refused"
-    """It cannot go on, and nothing of it landed or can. It ends; plan again."""
+    DONE = "done"
+    """It is behind the recovery."""
+    NOW = "now"
+    """The recovery is at it."""
+    WAITING = "waiting"
+    """Not yet."""
+    NOT_REACHED = "not reached"
+    """The recovery ended before it."""
 
 
-def settle_next(settled: Settlement, is_passed_by_ours: bool) -> Next:
-    """What follows from a claim that was settled. `is_passed_by_ours`: another generation of the same recovery passed it.
+@dataclass(frozen=True, slots=True)
+class Step:
+    number: int
+    name: str
+    says: str
+    standing: StepStanding
 
-    Open, unclaimed or unknown is no end: a fire or a claim of it may still be under way, so a newer claim voids it.
+
+STEPS: Sequence[tuple[str, str, str]] = (
+    (states.CLAIMING, "Claim", "Raise the sink's fence: nothing of an older relay run enters any more."),
+    (states.ARMING, "Read and arm", "Read both ends again under the claim; fix exactly what is still owed."),
+    (states.STAGING, "Stage", "Bring the batch to the sink, beside the record. Nothing has been delivered yet."),
+    (states.FIRING, "Fire", "Land the whole batch in one transaction of the sink, or nothing of it."),
+    (states.VERIFYING, "Verify", "Audit the sink at the frontier again. Only this makes the outcome."),
+    (states.HANDING_OVER, "Hand over", "Check where the sink lets the next relay run start."),
+)
+ORDER = [state for state, _, _ in STEPS]
+
+
+def steps_of(state: str, *, claimed: bool, armed: bool, fired: bool, verified: bool, handed_over: bool) -> list[Step]:
+    """The numbered steps of a recovery in `state`. The facts decide where it is finished, or being settled.
+
+    >>> [step.standing.value for step in steps_of("staging", claimed=True, armed=True, fired=False, verified=False,
+    ...     handed_over=False)]
+    ['done', 'done', 'now', 'waiting', 'waiting', 'waiting']
     """
-    match settled:
-        case Settlement.FIRED:
-            return Next.LANDED
-        case Settlement.RELEASED:
-            return Next.STOPPED
-        case Settlement.SUPERSEDED if not is_passed_by_ours:
-            return Next.FENCED
-        case _:
-            return Next.CLAIM
-
-
-def claim_next(word: str) -> Next:
-    """What follows from the sink's answer to a claim."""
-    return Next.READ if word == Word.GRANTED else Next.FENCED
-
-
-def fire_next(word: str, claim_state: str, is_last_attempt: bool) -> Next:
-    """What follows from the answer to an arm or a fire, and the state of its claim read by locking it afterwards."""
-    if word == Word.MISMATCH and not is_last_attempt:
-        return Next.ARM_AGAIN
-    if word in (Word.LANDED, Word.ALREADY_FIRED):
-        return Next.LANDED
-    if claim_state == ClaimState.RELEASED:
-        return Next.STOPPED
-    if word == Word.FENCED or claim_state == ClaimState.SUPERSEDED:
-        return Next.FENCED
-    return Next.REFUSED
-
-
-def end_next(end: Next, has_fired_unrecorded: bool) -> Next:
-    """What follows where a recovery would end with nothing landed: `end`, unless a claim of it fired that nobody recorded.
-
-    A recovery has as many generations as workers took it. The last one's claim may have been refused or given up while an
-    earlier worker's fire, thought lost, landed.
-    """
-    return Next.LANDED if has_fired_unrecorded else end
+    if state in ORDER:
+        at = ORDER.index(state)
+        standings = [
+            StepStanding.DONE if index < at else StepStanding.NOW if index == at else StepStanding.WAITING
+            for index in range(len(ORDER))
+        ]
+    else:
+        facts = (claimed or fired, armed or fired, fired, fired, verified, handed_over)
+        rest = StepStanding.NOT_REACHED if state == states.FINISHED else StepStanding.WAITING
+        standings = [StepStanding.DONE if holds else rest for holds in facts]
+    return [
+        Step(number, name, says, standing)
+        for number, ((_, name, says), standing) in enumerate(zip(STEPS, standings, strict=True), start=1)
+    ]

@@ -16,7 +16,15 @@ from recovery_api.management.waiting import intent_await, intent_problem, is_wai
 from recovery_api.models import End, Intent, Sink, Source
 from recovery_api.rows import end_as_row, intent_as_row
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
-from recovery_api.services.ends import connection_test_request, options_check, sink_create, source_create
+from recovery_api.services.ends import (
+    connection_test_request,
+    options_check,
+    sink_create,
+    sink_update,
+    source_create,
+    source_update,
+)
+from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
 TEST_SECONDS = 60.0
@@ -24,7 +32,7 @@ NOT_REACHED = ("unreachable", "engine_unavailable", "sink_busy", "transient")
 
 
 class EndCommand(FencepostCommand):
-    """list | add NAME | show NAME | test NAME. `word` is source or sink."""
+    """list | add | show | test | edit | retire NAME. `word` is source or sink."""
 
     word: str
 
@@ -43,6 +51,15 @@ class EndCommand(FencepostCommand):
         test = subcommand_add(subparsers, "test", f"test a registered {self.word} through a worker")
         test.add_argument("name")
         wait_arguments(test, seconds=TEST_SECONDS)
+        edit = subcommand_add(subparsers, "edit", f"change options of a {self.word}; waiting plans lapse")
+        edit.add_argument("name")
+        edit.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option to set")
+        edit.add_argument(
+            "--unset", action="append", default=[], metavar="NAME", help="an option to leave to its default"
+        )
+        retire = subcommand_add(subparsers, "retire", f"take a {self.word} out of use; its history stays")
+        retire.add_argument("name")
+        retire.add_argument("--confirm", required=True, metavar="NAME", help="its name again")
         if self.word == "sink":
             settle = subcommand_add(subparsers, "settle", "compare a sink with what it said; make a restored one safe")
             settle.add_argument("name")
@@ -54,6 +71,8 @@ class EndCommand(FencepostCommand):
             "add": self._add,
             "show": self._show,
             "test": self._test,
+            "edit": self._edit,
+            "retire": self._retire,
             "settle": self._settle,
         }
         return steps[options["what"]](now, options)
@@ -97,6 +116,21 @@ class EndCommand(FencepostCommand):
         if (problem := self._test_problem(ended)) is not None:
             return problem
         return Shown({"name": end.name, **(ended.result or {})}, [f"{end.name}:", *report_lines(ended.result or {})])
+
+    def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:
+        end = self._get(options["name"])
+        given = options_merge(end.options, options_from_flags(options["option"]), options["unset"])
+        update: Callable[..., End] = source_update if self.word == "source" else sink_update
+        row = end_as_row(update(end, given, actor=options["actor"], now=now))
+        return Shown(row, end_lines(self.word, row))
+
+    def _retire(self, now: datetime, options: dict[str, Any]) -> Shown:
+        end = self._get(options["name"])
+        retire: Callable[..., End] = source_retire if self.word == "source" else sink_retire
+        row = end_as_row(retire(end, options["confirm"], actor=options["actor"], now=now))
+        return Shown(
+            {**row, "retired": True}, [f"{self.word.capitalize()} {end.name} is out of use; its history stays."]
+        )
 
     def _settle(self, now: datetime, options: dict[str, Any]) -> Shown:
         sink = sink_get(options["name"])
@@ -147,6 +181,16 @@ class EndCommand(FencepostCommand):
         if model.objects.filter(name=name, retired_at__isnull=True).exists():
             remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
             raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
+
+
+def options_merge(before: dict[str, Any], given: dict[str, Any], unset: list[str]) -> dict[str, Any]:
+    """The options after an edit. Raises: BadInput where one is set and unset, or unset and not there."""
+    for name in unset:
+        if name in given:
+            raise BadInput("--unset", f"{name!r} is set as well", "Give one or the other.")
+        if name not in before:
+            raise BadInput("--unset", f"{name!r} is not set", f"Set are: {', '.join(sorted(before)) or 'none'}.")
+    return {name: value for name, value in {**before, **given}.items() if name not in unset}
 
 
 def report_code(report: dict[str, Any]) -> int:

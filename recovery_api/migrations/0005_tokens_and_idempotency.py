@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0003_people_and_retirement'),
+        ('recovery_api', '0004_findings'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -4,6 +4,7 @@ from recovery_api.models.audits import Audit, AuditStatus
 from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
+from recovery_api.models.findings import EventContent, Finding
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -33,7 +34,9 @@ __all__ = [
     "DrillState",
     "End",
     "Event",
+    "EventContent",
     "EventKind",
+    "Finding",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",

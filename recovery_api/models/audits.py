@@ -28,7 +28,9 @@ class AuditStatus(models.TextChoices):
 
 class Audit(models.Model):
     """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
-    incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`.
+    incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`. `groups`: all findings by
+    cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
+    (models.findings) are kept.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -55,6 +57,8 @@ class Audit(models.Model):
     evidence_digest = models.TextField(blank=True, default="")
     evidence_rows = models.BigIntegerField(default=0)
     findings = models.JSONField(default=list)
+    groups = models.JSONField(default=list)
+    listed_count = models.BigIntegerField(default=0)
     verified = models.JSONField(null=True, blank=True)
     continues = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="continued_by")
     void_since = models.DateTimeField(null=True, blank=True)

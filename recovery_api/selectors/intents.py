@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import LIVE_STATES, Intent
+from recovery_api.models import LIVE_STATES, Intent, IntentState
+
+NOBODY_AFTER_SECONDS = 10.0
+"""Queued for so long, work is not merely waiting its turn: a person should look whether there is a worker."""
 
 
 def intent_get(intent_id: UUID | str) -> Intent:
@@ -28,5 +33,46 @@ def intent_get(intent_id: UUID | str) -> Intent:
 
 def intent_list(*, is_live: bool) -> QuerySet[Intent]:
     """Newest first; with `is_live` only those queued or taken."""
-    found = Intent.objects.select_related("pipeline").order_by("-created_at")
+    found = Intent.objects.select_related("pipeline", "source", "sink").order_by("-created_at")
     return found.filter(state__in=LIVE_STATES) if is_live else found
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How a live intent stands with its workers. `is_alone`: nobody comes, or whoever came has fallen silent."""
+
+    says: str
+    remedy: str
+    is_alone: bool
+
+
+def intent_waiting(intent: Intent, now: datetime) -> Waiting | None:
+    """What to say of a live intent while it gives no answer. None: it is over."""
+    if intent.state == IntentState.QUEUED:
+        since = max(intent.created_at, intent.not_before or intent.created_at)
+        waited = (now - since).total_seconds()
+        problem = f" The last attempt ended with: {intent.error['text']}" if intent.error else ""
+        if intent.not_before is not None and intent.not_before > now:
+            return Waiting(f"It is tried again shortly, attempt {intent.attempts + 1}.{problem}", "", False)
+        if waited < NOBODY_AFTER_SECONDS:
+            return Waiting("Queued; a worker takes it in a moment.", "", False)
+        says = f"Queued for {duration_says(waited)}; no worker has taken it. Nothing is lost.{problem}"
+        return Waiting(says, "Start one: make worker. Or look whether it is busy with other work.", True)
+    if intent.state == IntentState.TAKEN:
+        silent = (now - (intent.heartbeat_at or intent.created_at)).total_seconds()
+        if silent > 2 * NOBODY_AFTER_SECONDS:
+            says = f"Its worker {intent.taken_by} has been silent for {duration_says(silent)}."
+            return Waiting(says, "After 30 s the sweep offers it to another worker; nothing is lost.", True)
+        return Waiting(f"Taken by {intent.taken_by}, attempt {intent.attempts}.", "", False)
+    return None
+
+
+def duration_says(seconds: float) -> str:
+    """A duration in its largest unit.
+
+    >>> duration_says(42), duration_says(185), duration_says(7300)
+    ('42 s', '3 min', '2 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.0f} h"

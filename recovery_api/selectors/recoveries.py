@@ -7,7 +7,8 @@ from uuid import UUID
 from django.db.models import Prefetch, Q, QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import LIVE_STATES, Event, Intent, Pipeline, Recovery
+from recovery_api.domain.recovery_steps import Step, steps_of
+from recovery_api.models import LIVE_STATES, Audit, Event, Intent, Pipeline, Recovery
 
 
 def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
@@ -50,3 +51,30 @@ def timeline(pipeline: Pipeline | None = None, recovery: Recovery | None = None,
     if pipeline is not None:
         found = found.filter(pipeline=pipeline)
     return found
+
+
+def recovery_intent(recovery: Recovery) -> Intent | None:
+    """Who is at it, or will be. None: nobody; where it is unfinished it waits to be settled."""
+    return Intent.objects.filter(recovery=recovery, state__in=LIVE_STATES).first()
+
+
+def recovery_verification(recovery: Recovery) -> Audit | None:
+    """The newest audit made after its fire."""
+    return recovery.audits.order_by("-finished_at").first()
+
+
+def recovery_steps(recovery: Recovery, verification: Audit | None) -> list[Step]:
+    """Its numbered steps, as far as its row remembers what the sink said."""
+    return steps_of(
+        recovery.state,
+        claimed=recovery.claimed_at is not None,
+        armed=recovery.armed_count is not None,
+        fired=recovery.fired_at is not None,
+        verified=verification is not None,
+        handed_over=recovery.start is not None,
+    )
+
+
+def recovery_of_plan(plan_id: UUID | str) -> Recovery | None:
+    """The recovery a plan was applied as: there is at most one."""
+    return Recovery.objects.filter(plan=plan_id).first()

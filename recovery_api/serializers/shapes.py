@@ -177,8 +177,10 @@ class AuditShape(serializers.Serializer):
 class FindingShape(serializers.Serializer):
     """Digests are hex. `coordinate` is in the source's spelling; position and ordinal are as held."""
 
+    number = WideField(help_text="Its place, from 0.")
     finding = serializers.ChoiceField(["lost", "premature", "duplicate", "unknown"])
     cause = maybe(serializers.CharField)
+    evidence_class = maybe(serializers.CharField, help_text="Of a lost one: whether and why it is sent.")
     lane = serializers.CharField()
     coordinate = serializers.CharField()
     position = WideField()
@@ -374,9 +376,11 @@ class WhereShape(serializers.Serializer):
     addresses = serializers.DictField(child=serializers.CharField())
 
 
-def page_of(shape: type[serializers.Serializer], **more: serializers.Field) -> type[serializers.Serializer]:
+def page_of(
+    shape: type[serializers.Serializer], name: str = "", **more: serializers.Field
+) -> type[serializers.Serializer]:
     """The shape of a page of `shape`; `more` are further members."""
-    name = f"{shape.__name__.removesuffix('Shape')}Page"
+    name = name or f"{shape.__name__.removesuffix('Shape')}Page"
     following = serializers.CharField(
         allow_null=True, help_text="The address of the next page; null: this is the last."
     )

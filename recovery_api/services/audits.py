@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
+from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
@@ -55,9 +56,12 @@ def audit_record(
     recovery: Recovery | None = None,
     generation: int | None = None,
     findings: list[dict[str, Any]] | None = None,
+    listing: Iterable[ListedFinding] = (),
     **fields: Any,
 ) -> Audit:
     """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
+
+    `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate.
 
     With `recovery` it is that recovery's verification, and its intent goes on.
     Raises: Refused where the intent is no longer ours, or its audit is already recorded.
@@ -79,6 +83,7 @@ def audit_record(
             findings=(findings or [])[:FINDINGS_PAGE],
             **fields,
         )
+        audit_listing_record(audit, listing)
         data: Mapping[str, Any] = {
             "status": status,
             "lost": str(audit.lost_count),

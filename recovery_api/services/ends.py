@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from recovery_api.domain.errors import BadInput
+from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
 from recovery_api.selectors.plans import is_id
@@ -17,6 +17,7 @@ from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.retirement import unfinished_refuse
 
 E = TypeVar("E", bound=End)
 
@@ -64,8 +65,19 @@ def sink_create(
 
 
 def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now: datetime) -> Source:
-    """The source with other options; its test report is dropped and waiting plans of its pipelines lapse."""
+    """The source with other options; its test report is dropped and waiting plans of its pipelines lapse.
+
+    Raises: BadInput, UnknownOption; Refused where it is retired, or a recovery that reads it is unfinished.
+    """
     return _end_update(source, options, actor=actor, now=now)
+
+
+def sink_update(sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime) -> Sink:
+    """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse.
+
+    What it said before is still remembered: options that lead to another database are found out as a restored sink.
+    """
+    return _end_update(sink, options, actor=actor, now=now)
 
 
 def connection_test_request(
@@ -132,7 +144,7 @@ def _end_create(
     more = {"capability": report.get("capability")} if report and model is Sink else {}
     special = {f"a_{word}_name_is_registered_once": partial(_taken, word, name)}
     with constraints_mapped(f"registering {word} {name}", special), transaction.atomic():
-        return model._default_manager.create(
+        end = model._default_manager.create(
             name=name,
             kind=kind,
             options=checked,
@@ -142,21 +154,48 @@ def _end_create(
             created_by=actor,
             **more,
         )
+        says = f"{word.capitalize()} {name}, kind {kind}, was registered{'' if report else ' untested'}."
+        data = {**_about(end), "options": checked}
+        event_append(EventKind.END_REGISTERED, actor=actor, now=now, says=says, data=data)
+    return end
 
 
 def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime) -> E:
     word = end._meta.model_name or ""
     checked = options_check(word, end.kind, options)
+    action = f"changing {word} {end.name}"
     with transaction.atomic():
         locked = type(end)._default_manager.select_for_update(no_key=True).get(pk=end.pk)
-        changed = sorted(n for n in {*locked.options, *checked} if locked.options.get(n) != checked.get(n))
+        if locked.retired_at is not None:
+            raise Refused(action, "it was retired", f"Register a new {word}.")
+        pipelines = list(Pipeline.objects.filter(**{word: locked}, retired_at__isnull=True).order_by("pk"))
+        unfinished_refuse(action, pipelines)
+        before = locked.options
+        changed = sorted(n for n in {*before, *checked} if before.get(n) != checked.get(n))
+        if not changed:
+            return locked
         locked.options, locked.report, locked.tested_at, locked.updated_at = checked, None, None, now
-        locked.save(update_fields=["options", "report", "tested_at", "updated_at"])
-        for pipeline in Pipeline.objects.filter(**{word: locked}):
-            says = f"Options of {word} {locked.name} changed: {', '.join(changed) or 'none'}."
-            event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline)
-            plans_lapse(pipeline, because=says, actor=actor, now=now)
+        fields = ["options", "report", "tested_at", "updated_at"]
+        if isinstance(locked, Sink):
+            locked.capability = None
+            fields.append("capability")
+        locked.save(update_fields=fields)
+        says = f"Options of {word} {locked.name} changed: {', '.join(changed)}."
+        data = {
+            **_about(locked),
+            "before": {name: before.get(name) for name in changed},
+            "after": {name: checked.get(name) for name in changed},
+        }
+        for pipeline in pipelines or [None]:
+            event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
+            if pipeline is not None:
+                plans_lapse(pipeline, because=says, actor=actor, now=now)
     return locked
+
+
+def _about(end: End) -> dict[str, str]:
+    """By what an end's events are found: its id, for a name may belong to another one later."""
+    return {"end": end._meta.model_name or "", "end_id": str(end.pk), "name": end.name}
 
 
 def _taken(word: str, name: str) -> BadInput:
@@ -166,6 +205,10 @@ def _taken(word: str, name: str) -> BadInput:
 
 def name_check(what: str, name: str) -> None:
     """Raises: BadInput for a name nobody could type, link, or tell from an id or a lane."""
+    if any(0xD800 <= ord(c) < 0xE000 for c in name):
+        raise BadInput(f"{what}.name", f"{name!a} is no text", "Write it in whole characters.")
+    if name in (".", ".."):
+        raise BadInput(f"{what}.name", f"{name!r} cannot be an address", "Choose a name a person would say.")
     if is_id(name):
         raise BadInput(f"{what}.name", f"{name!r} is spelled like an id", "Choose a name a person would say.")
     if not name.strip() or name != name.strip() or len(name) > 200 or any(ord(c) < 32 or c in "/=," for c in name):

@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.RECOVER: frozenset(),
     IntentAction.SETTLE: frozenset(),
     IntentAction.SINK_READ: frozenset(),
-    IntentAction.SINK_INSTALL: frozenset({"connection", "is_shown_only"}),
+    IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "grants"}),
     IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
     IntentAction.DRILL: frozenset({"names"}),
 }
@@ -186,6 +186,24 @@ def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
                 state=DrillState.UNKNOWN, says=f"Cancelled by {actor}.", finished_at=now
             )
     return cancelled == 1
+
+
+def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
+    """Cancels work that nobody has taken yet; a plan it was for is refused with that.
+
+    Raises: Refused where somebody took it, it is over, or it is a recovery's, which is stopped or settled instead.
+    """
+    if intent.action in (IntentAction.RECOVER, IntentAction.SETTLE):
+        raise Refused(
+            f"withdrawing {intent}", "it belongs to a recovery, or settles one", "Ask the recovery itself to stop."
+        )
+    with transaction.atomic():
+        if not intent_cancel(intent, actor=actor, now=now):
+            raise Refused(
+                f"withdrawing {intent}", "a worker has taken it, or it is over", "It only reads; let it end, then look."
+            )
+        says = f"{actor} withdrew it before a worker took it."
+        _tell_what_it_was_for(intent, {"code": "cancelled", "text": says}, now, actor=actor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from recovery_api.models import EventKind, Pipeline, Sink, Source
 from recovery_api.services.constraints import REMEDIES, constraints_mapped
 from recovery_api.services.ends import name_check
 from recovery_api.services.events import event_append
+from recovery_api.services.plans import plans_lapse
+from recovery_api.services.retirement import unfinished_refuse
 
 
 def pipeline_create(
@@ -35,6 +37,8 @@ def pipeline_create(
     keys, kept = pipeline_check(name, sink, scope=scope, options=options)
     special = {"a_pipeline_name_is_registered_once": partial(_taken, name)}
     with constraints_mapped(f"registering pipeline {name}", special), transaction.atomic():
+        _hold_in_use(Source, source, name)
+        _hold_in_use(Sink, sink, name)
         pipeline = Pipeline.objects.create(
             name=name,
             source=source,
@@ -50,22 +54,75 @@ def pipeline_create(
     return pipeline
 
 
+def pipeline_update(
+    pipeline: Pipeline,
+    *,
+    scope: Sequence[str] | None,
+    options: Mapping[str, Any],
+    requires_other_approver: bool,
+    actor: str,
+    now: datetime,
+) -> Pipeline:
+    """The pipeline with this scope, these options and this rule about approvers, all of them; waiting plans lapse.
+
+    Raises: BadInput, UnknownOption; Refused where it is retired, or a recovery of it is unfinished.
+    """
+    keys, kept = _scope_check(scope), _options_check(options)
+    action = f"changing pipeline {pipeline.name}"
+    with transaction.atomic():
+        locked = Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)
+        if locked.retired_at is not None:
+            raise Refused(action, "it was retired", "Register a new pipeline.")
+        unfinished_refuse(action, [locked])
+        wanted = {"scope": keys, "options": kept, "requires_other_approver": requires_other_approver}
+        before = {name: getattr(locked, name) for name in wanted}
+        changed = [name for name in wanted if before[name] != wanted[name]]
+        if not changed:
+            return locked
+        for name in changed:
+            setattr(locked, name, wanted[name])
+        locked.save(update_fields=changed)
+        says = f"Pipeline {locked.name} changed: {', '.join(name.replace('_', ' ') for name in changed)}."
+        data = {
+            "end": "pipeline",
+            "end_id": str(locked.pk),
+            "name": locked.name,
+            "before": {name: before[name] for name in changed},
+            "after": {name: wanted[name] for name in changed},
+        }
+        event_append(EventKind.PIPELINE_CHANGED, actor=actor, now=now, says=says, pipeline=locked, data=data)
+        plans_lapse(locked, because=says, actor=actor, now=now)
+    return Pipeline.objects.select_related("source", "sink").get(pk=locked.pk)
+
+
 def pipeline_check(
     name: str, sink: Sink, *, scope: Sequence[str] | None, options: Mapping[str, Any] | None
 ) -> tuple[list[str] | None, dict[str, Any]]:
     """Scope and options as they would be kept. Raises what `pipeline_create` would, before anything is tested."""
     name_check("pipeline", name)
     keys = _scope_check(scope)
-    given = options or {}
-    if not isinstance(given, Mapping):
-        raise BadInput("pipeline.options", "is not an object", "Write the options as members of one object.")
-    parsed = pipeline_options_parse(given)
+    kept = _options_check(options or {})
     if Pipeline.objects.filter(name=name, retired_at__isnull=True).exists():
         raise _taken(name)
     if (other := Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()) is not None:
         reason = f"sink {sink.name} already serves pipeline {other.name}"
         raise Refused(f"registering pipeline {name}", reason, REMEDIES["a_sink_serves_one_pipeline"])
-    return keys, {option: parsed[option] for option in given if parsed[option] is not None}
+    return keys, kept
+
+
+def _options_check(given: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise BadInput("pipeline.options", "is not an object", "Write the options as members of one object.")
+    parsed = pipeline_options_parse(given)
+    return {option: parsed[option] for option in given if parsed[option] is not None}
+
+
+def _hold_in_use(model: type[Source] | type[Sink], end: Source | Sink, name: str) -> None:
+    """Keeps the end in use until this transaction ends. Raises: Refused where it is retired by now."""
+    held = model._default_manager.select_for_update(no_key=True).filter(pk=end.pk, retired_at__isnull=True)
+    if not held.exists():
+        word = model._meta.model_name
+        raise Refused(f"registering pipeline {name}", f"{word} {end.name} was retired", f"Choose another {word}.")
 
 
 def _taken(name: str) -> BadInput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from recovery_api.models import (
 from recovery_api.selectors.plans import plan_get
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
+from recovery_api.services.findings import ListedFinding, plan_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
@@ -70,12 +71,14 @@ def plan_record(
     says: str,
     now: datetime,
     intent: Intent | None = None,
+    listing: Iterable[ListedFinding] = (),
     **fields: Any,
 ) -> Plan:
     """The computed plan: ready where something is to be sent, else nothing owed; its intent ends with it.
 
     An earlier plan still waiting lapses; where a newer one is already waiting, this one is recorded as lapsed.
-    `fields` are further columns of Plan. Raises: Refused where the plan or its intent is no longer ours.
+    `fields` are further columns of Plan; `listing`: its findings in the order of lane and coordinate.
+    Raises: Refused where the plan or its intent is no longer ours.
     """
     if not digest:
         raise BadInput("plan.digest", "is empty", "A plan without a digest cannot be approved.")
@@ -102,6 +105,7 @@ def plan_record(
             computed_at=now,
             **fields,
         )
+        plan_listing_record(plan, pipeline, listing)
         data = {"digest": digest, "batch_count": str(batch_count), "state": state}
         event_append(EventKind.PLAN_RECORDED, actor=actor, now=now, says=says, plan=plan, data=data)
         if intent is not None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recovery_api.models import AuditStatus
-from recovery_api.rows import audit_as_row
+from recovery_api.domain.coordinates import coordinate_parse
+from recovery_api.domain.errors import BadInput
+from recovery_api.models import Audit, AuditStatus
+from recovery_api.rows import audit_as_row, finding_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.audits import audit_get, audit_list
-from recovery_api.selectors.ends import pipeline_get
+from recovery_api.selectors.ends import pipeline_get, source_spelling
+from recovery_api.selectors.findings import FindingFilter, finding_list
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
-from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, IntentShape, page_of
+from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, IntentShape, WideField, page_of
 from recovery_api.services.audits import audit_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
-from recovery_api.views.paging import LIMIT, PageQuery, cursor_read, page, paged
+from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
 
 
@@ -76,27 +81,61 @@ class AuditOne(ApiView):
 FINDINGS = {
     "audit": serializers.UUIDField(),
     "is_whole": serializers.BooleanField(help_text="Whether these pages are all there is."),
+    "listed": WideField(help_text="How many rows these pages have, without filters."),
     "evidence": EvidenceShape(help_text="Where the whole is, as Parquet, its digest, and how many rows it has."),
 }
+FOUND = ("lost", "premature", "duplicate", "unknown")
+CAUSES = ("never committed", "altered", "ahead of its commit", "head not believed")
+
+
+class FindingsQuery(PageQuery):
+    finding = Choice(FOUND)
+    cause = Choice(CAUSES, help_text="Of a premature one.")
+    lane = Text(help_text="Only of this lane.")
+    low = Text(help_text="From this coordinate on, in the source's spelling.")
+    high = Text(help_text="Up to this coordinate, in the source's spelling.")
 
 
 class AuditFindings(ApiView):
-    query_class = PageQuery
+    query_class = FindingsQuery
 
     @operation(
         "list_findings",
-        "What the audit found, in order of coordinate.\n\nThe first findings only where there are many: `is_whole` says "
-        "so, and `evidence` where the whole is.",
+        "What the audit found, in order of lane and coordinate.\n\nThe listing is bounded, and kept for the newest audits: "
+        "`is_whole` says whether it is all, and `evidence` where the whole is.",
         answer=page_of(FindingShape, **FINDINGS),
-        query=PageQuery,
-        errors=[404],
+        query=FindingsQuery,
+        errors=[404, 422],
         tag="audits",
     )
     def get(self, request: Request, audit_id: str) -> Response:
         audit = audit_get(audit_id)
-        begin = int(cursor_read(request, self.asked)[0]) if "cursor" in self.asked else 0
-        end = begin + self.asked.get("limit", LIMIT)
-        last = [str(end)] if end < len(audit.findings) else None
+        found = finding_list(audit, _filter(audit, self.asked))
         row = audit_as_row(audit, has_findings=False)
-        more = {"audit": row["audit"], "is_whole": audit.evidence_rows <= len(audit.findings)}
-        return paged(request, self.asked, audit.findings[begin:end], last, **more, evidence=row["evidence"])
+        more = {"audit": row["audit"], "is_whole": audit.evidence_rows <= audit.listed_count}
+        return page(
+            request,
+            self.asked,
+            found,
+            ("number",),
+            lambda finding: finding_as_row(audit.pipeline, finding),
+            **more,
+            listed=audit.listed_count,
+            evidence=row["evidence"],
+        )
+
+
+def _filter(audit: Audit, asked: Mapping[str, str]) -> FindingFilter:
+    """Raises: BadCoordinate; BadInput for a reversed range, compared as coordinates are, never as texts."""
+    spelling = source_spelling(audit.pipeline.source)
+    ends = {name: coordinate_parse(asked[name], spelling, name) for name in ("low", "high") if name in asked}
+    if len(ends) == 2 and ends["low"] > ends["high"]:
+        remedy = "Give the lower coordinate as low."
+        raise BadInput("low", f"{asked['low']} lies above high, {asked['high']}: the range is reversed", remedy)
+    return FindingFilter(
+        finding=asked.get("finding", ""),
+        cause=asked.get("cause", ""),
+        lane=asked.get("lane", ""),
+        low=ends.get("low"),
+        high=ends.get("high"),
+    )

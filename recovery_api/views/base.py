@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote
 
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from recovery_api.domain.errors import BadInput, NotFound
+from recovery_api.exceptions import CONTENT_TYPE
 from recovery_api.models import Intent, Pipeline
 from recovery_api.rows import Row, intent_as_row, wide_as_text
 from recovery_api.selectors.ends import pipeline_get
@@ -36,6 +38,12 @@ class ApiView(APIView):
         self.check_permissions(request)
         is_read = request.method in ("GET", "HEAD")
         self.asked = (self.query_class if is_read else Query).read(request.query_params)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """As DRF's; a problem is JSON even where the view answers in something else."""
+        if getattr(response, "content_type", None) == CONTENT_TYPE and hasattr(request, "accepted_renderer"):
+            request.accepted_renderer, request.accepted_media_type = JSONRenderer(), "application/json"
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def remembered(self, body: str) -> str:
         """What is kept of an answer for its idempotency key; a view whose answer holds a secret leaves that out."""

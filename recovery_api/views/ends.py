@@ -16,8 +16,14 @@ from recovery_api.schema import operation
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
 from recovery_api.serializers.fields import Body, Choice, Name, OptionsField, Query, Text
 from recovery_api.serializers.shapes import IntentShape, KindShape, SinkShape, SourceShape, page_of
-from recovery_api.services.ends import connection_test_request, sink_create, source_create
-from recovery_api.services.sinks import sink_settle_request
+from recovery_api.services.ends import (
+    connection_test_request,
+    sink_create,
+    sink_update,
+    source_create,
+    source_update,
+)
+from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.views.base import ApiView, accepted, answer, segment
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page, paged
@@ -53,6 +59,18 @@ class ConnectionTestBody(Body):
     end = Choice(["source", "sink"])
     kind = Text()
     options = OptionsField(required=False)
+
+
+class OptionsBody(Body):
+    options = OptionsField(help_text="All of them: what is left out takes its default.")
+
+
+class RetireBody(Body):
+    confirm = Name(help_text="Its name, typed.")
+
+
+CHANGE = "Give it other options.\n\nIts test is dropped, and waiting plans lapse. While a recovery runs on it: 409."
+RETIRE = "{} is taken out of use: its history stays, its name is free.\n\nWhile something uses it: 409."
 
 
 class NothingBody(Body):
@@ -128,6 +146,14 @@ class SourceOne(ApiView):
     def get(self, request: Request, name: str) -> Response:
         return answer(end_as_row(source_get(name)))
 
+    @operation(
+        "update_source", CHANGE, answer=SourceShape, body=OptionsBody, is_named=True, errors=[404], tag="sources"
+    )
+    def patch(self, request: Request, name: str) -> Response:
+        given = OptionsBody.read(request.data)
+        source = source_update(source_get(name), given["options"], actor=actor(request), now=timezone.now())
+        return answer(end_as_row(source))
+
 
 class SinkOne(ApiView):
     @operation(
@@ -140,6 +166,46 @@ class SinkOne(ApiView):
     )
     def get(self, request: Request, name: str) -> Response:
         return answer(end_as_row(sink_get(name)))
+
+    @operation("update_sink", CHANGE, answer=SinkShape, body=OptionsBody, is_named=True, errors=[404], tag="sinks")
+    def patch(self, request: Request, name: str) -> Response:
+        given = OptionsBody.read(request.data)
+        sink = sink_update(sink_get(name), given["options"], actor=actor(request), now=timezone.now())
+        return answer(end_as_row(sink))
+
+
+class SourceRetire(ApiView):
+    @operation(
+        "retire_source",
+        RETIRE.format("A source"),
+        answer=SourceShape,
+        body=RetireBody,
+        is_named=True,
+        errors=[404],
+        tag="sources",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = RetireBody.read(request.data)
+        source = source_retire(source_get(name), given["confirm"], actor=actor(request), now=timezone.now())
+        return answer(end_as_row(source))
+
+
+class SinkRetire(ApiView):
+    @operation(
+        "retire_sink",
+        RETIRE.format("A sink"),
+        answer=SinkShape,
+        body=RetireBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = RetireBody.read(request.data)
+        sink = sink_retire(sink_get(name), given["confirm"], actor=actor(request), now=timezone.now())
+        return answer(end_as_row(sink))
 
 
 class SourceTest(ApiView):
@@ -174,23 +240,6 @@ class SinkTest(ApiView):
     def post(self, request: Request, name: str) -> Response:
         NothingBody.read(request.data)
         return accepted(_test(request, sink=sink_get(name)))
-
-
-class SinkSettle(ApiView):
-    @operation(
-        "settle_sink",
-        "Compare the sink with what it said before and, where it was restored, make it safe again.",
-        answer=IntentShape,
-        status=202,
-        body=NothingBody,
-        is_named=True,
-        errors=[404],
-        tag="sinks",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        NothingBody.read(request.data)
-        return accepted(sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now()))
 
 
 class ConnectionTests(ApiView):

@@ -40,10 +40,12 @@ def page(
     order: Sequence[str],
     as_row: Callable[[Any], Row],
     look_up: Callable[[list[Any]], list[Any]] = list,
+    **more: Any,
 ) -> Response:
     """One page of `rows` in `order`: field names, all with the same direction, unique together.
 
-    `look_up` makes of the page's rows what `as_row` shows, in a number of queries that does not depend on theirs.
+    `look_up` makes of the page's rows what `as_row` shows, in a number of queries that does not depend on theirs; `more` are
+    further members of the page.
 
     Raises: BadRequest for a cursor that is not this list's.
     """
@@ -54,7 +56,7 @@ def page(
         rows = rows.filter(_after(names, _values(rows, names, cursor_read(request, asked)), is_descending))
     found = list(rows.order_by(*order)[: limit + 1])
     last = [_text(getattr(found[limit - 1], name)) for name in names] if len(found) > limit else None
-    return paged(request, asked, [as_row(one) for one in look_up(found[:limit])], last)
+    return paged(request, asked, [as_row(one) for one in look_up(found[:limit])], last, **more)
 
 
 def paged(request: Request, asked: Mapping[str, Any], rows: list[Row], last: list[str] | None, **more: Any) -> Response:

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.exceptions import BadRequest
 from recovery_api.models import Pipeline
 from recovery_api.rows import (
     claim_as_row,
@@ -34,9 +35,10 @@ from recovery_api.serializers.shapes import (
     page_of,
 )
 from recovery_api.services.ends import connection_test_request
-from recovery_api.services.pipelines import pipeline_create
+from recovery_api.services.pipelines import pipeline_create, pipeline_update
+from recovery_api.services.retirement import pipeline_retire
 from recovery_api.views.base import ApiView, answer, referenced, segment
-from recovery_api.views.ends import NothingBody
+from recovery_api.views.ends import RETIRE, NothingBody, RetireBody
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
@@ -54,6 +56,12 @@ class PipelineBody(Body):
     scope = TextList(required=False, allow_null=True, help_text="The keys it owes. null, or left out: every key.")
     options = OptionsField(required=False)
     requires_other_approver = Flag(required=False, help_text="Whether a plan's author may not approve it; true.")
+
+
+class PipelineChange(Body):
+    scope = TextList(required=False, allow_null=True, help_text="The keys it owes; null: every key.")
+    options = OptionsField(required=False, help_text="All of them: what is left out takes its default.")
+    requires_other_approver = Flag(required=False)
 
 
 class TestsShape(serializers.Serializer):
@@ -95,6 +103,42 @@ class PipelineOne(ApiView):
     @operation("show_pipeline", "One pipeline.", answer=PipelineShape, is_named=True, errors=[404], tag="pipelines")
     def get(self, request: Request, name: str) -> Response:
         return answer(pipeline_as_row(pipeline_get(name)))
+
+    @operation(
+        "update_pipeline",
+        "Change its scope, its options, or its rule about approvers.\n\nWhat is left out stays. Waiting plans lapse. While "
+        "a recovery is unfinished: 409.",
+        answer=PipelineShape,
+        body=PipelineChange,
+        is_named=True,
+        errors=[404],
+        request_example={"options": {"batch_limit": 50000}},
+        tag="pipelines",
+    )
+    def patch(self, request: Request, name: str) -> Response:
+        given, found = PipelineChange.read(request.data), pipeline_get(name)
+        if not given:
+            raise BadRequest("body", "names nothing to change", "Known: scope, options, requires_other_approver.")
+        kept = {member: getattr(found, member) for member in ("scope", "options", "requires_other_approver")}
+        changed = pipeline_update(found, actor=actor(request), now=timezone.now(), **{**kept, **given})
+        return answer(pipeline_as_row(changed))
+
+
+class PipelineRetire(ApiView):
+    @operation(
+        "retire_pipeline",
+        RETIRE.format("A pipeline"),
+        answer=PipelineShape,
+        body=RetireBody,
+        is_named=True,
+        errors=[404],
+        tag="pipelines",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = RetireBody.read(request.data)
+        pipeline = pipeline_retire(pipeline_get(name), given["confirm"], actor=actor(request), now=timezone.now())
+        return answer(pipeline_as_row(pipeline))
 
 
 class PipelineTest(ApiView):

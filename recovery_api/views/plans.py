@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from django.utils import timezone
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.plans import EvidenceClass
 from recovery_api.models import PlanState
-from recovery_api.rows import plan_as_row
+from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get
+from recovery_api.selectors.findings import plan_listing
 from recovery_api.selectors.plans import plan_get, plan_list
 from recovery_api.serializers.fields import Body, Choice, Name, Text
-from recovery_api.serializers.shapes import IntentShape, PlanShape, page_of
+from recovery_api.serializers.shapes import FindingShape, IntentShape, PlanShape, WideField, page_of
 from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
@@ -73,6 +76,38 @@ class PlanOne(ApiView):
     )
     def get(self, request: Request, plan_id: str) -> Response:
         return answer(plan_as_row(plan_get(plan_id)))
+
+
+class PlanFindingsQuery(PageQuery):
+    evidence_class = Choice([one.value for one in EvidenceClass])
+
+
+class PlanFindings(ApiView):
+    query_class = PlanFindingsQuery
+
+    @operation(
+        "list_batch",
+        "The events of the plan, in order: what would be sent, and what stays out and why.\n\nThe listing is bounded, and "
+        "kept for the newest plans.",
+        answer=page_of(FindingShape, "BatchPage", plan=serializers.UUIDField(), listed=WideField()),
+        query=PlanFindingsQuery,
+        errors=[404],
+        tag="plans",
+    )
+    def get(self, request: Request, plan_id: str) -> Response:
+        plan = plan_get(plan_id)
+        found = plan_listing(plan)
+        if "evidence_class" in self.asked:
+            found = found.filter(evidence_class=self.asked["evidence_class"])
+        return page(
+            request,
+            self.asked,
+            found,
+            ("number",),
+            lambda finding: finding_as_row(plan.pipeline, finding),
+            plan=str(plan.id),
+            listed=plan.listed_count,
+        )
 
 
 class PlanApproval(ApiView):

@@ -13,11 +13,12 @@ from recovery_api.domain.errors import NotFound
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.rows import Row, intent_as_row, recovery_as_row
 from recovery_api.schema import operation
+from recovery_api.selectors.plans import plan_get
 from recovery_api.selectors.recoveries import recovery_by_id, recovery_list, with_live_work
 from recovery_api.serializers.fields import Body, Choice, Name, Text, TextList
 from recovery_api.serializers.shapes import CertificateShape, IntentShape, RecoveryShape, page_of
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request, recovery_want
-from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline
+from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.ends import NothingBody
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
@@ -78,8 +79,9 @@ class Recoveries(ApiView):
     @idempotent
     def post(self, request: Request) -> Response:
         given = RecoveryBody.read(request.data)
+        plan = referenced("plan", plan_get, str(given["plan"]))
         recovery = recovery_request(
-            given["plan"],
+            plan.id,
             given["reason"],
             given["pipeline"],
             actor(request),

@@ -114,6 +114,14 @@ def test_claim_to_hand_over(sink: FencedSink) -> None:
     assert sink.state().open_claim is None
 
 
+def test_claims_and_generations_are_listed_newest_first(sink: FencedSink) -> None:
+    for _ in range(3):
+        generation = sink.generation_allocate("recoverer", "ada").data["generation"]
+        sink.claim(generation, {})
+    assert [(claim.generation, claim.state) for claim in sink.claims(2)] == [(3, "open"), (2, "superseded")]
+    assert [(one.number, one.purpose) for one in sink.generations(10)][-2:] == [(1, "recoverer"), (0, "relay")]
+
+
 def test_settlement_of_each_end(sink: FencedSink) -> None:
     older, newer = _claim(sink), _claim(sink)
     claim = sink.settle(older)

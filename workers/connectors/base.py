@@ -203,6 +203,17 @@ class ClaimReading:
 
 
 @dataclass(frozen=True, slots=True)
+class GenerationReading:
+    """One number the sink allocated. `superseded_by` None: nothing newer has passed it. Times are ISO 8601 texts."""
+
+    number: int
+    purpose: str
+    asked_by: str
+    allocated_at: str | None = None
+    superseded_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SinkState:
     """What the sink's protocol tables say now: the truth every other memory is compared with."""
 
@@ -221,6 +232,14 @@ class FencedSink(Sink, Protocol):
     """
 
     def state(self) -> SinkState: ...
+
+    def claims(self, limit: int) -> list[ClaimReading]:
+        """The newest claims as they stand, newest first. A plain reading: it settles nothing."""
+        ...
+
+    def generations(self, limit: int) -> list[GenerationReading]:
+        """The newest generations allocated, newest first."""
+        ...
 
     def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
         """`allocated` with data generation, or `wait` with the open claim that a relay must wait for."""

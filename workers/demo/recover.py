@@ -63,13 +63,14 @@ class Operator:
         finally:
             del os.environ[ADMINISTRATOR]
 
-    def register(self) -> None:
+    def register(self, author_may_approve: bool = False) -> None:
         """Source, sink and pipeline, each tested by the worker before it is registered."""
         world = self.world
         self._run("sources", "add", "--file", self._file("source"), *TESTED, "--actor", ON_CALL)
         self._run("sinks", "add", "--file", self._file("sink"), *TESTED, "--actor", ON_CALL)
         ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
-        self._run("pipelines", "add", world.pipeline, *ends, *TESTED, "--actor", ON_CALL)
+        rule = ("--author-may-approve",) if author_may_approve else ()
+        self._run("pipelines", "add", world.pipeline, *ends, *rule, *TESTED, "--actor", ON_CALL)
 
     def audit(self, frontier: int | None = None) -> Said:
         """A verdict, whatever it is but unknown. Without a frontier: at the safe one."""
@@ -117,8 +118,11 @@ class Operator:
 
 
 @contextmanager
-def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker of its own process, ended by its process id on the way out."""
+def worker_running(log: Path, schedule: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker of its own process, ended by its process id on the way out.
+
+    With `schedule`, a file of its own, it also sweeps: a worker that is to stay up needs that.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as to:
         worker = subprocess.Popen(
@@ -126,6 +130,7 @@ def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
                 *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
                 *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
+                *(("--beat", "--schedule", str(schedule)) if schedule else ()),
             ],
             stdout=to,
             stderr=subprocess.STDOUT,

@@ -28,6 +28,7 @@ from workers.recovery.ends import (
     sink_compare,
     sink_connector,
 )
+from workers.recovery.listing import listing_rows
 from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import (
@@ -106,6 +107,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         says=_says(batch, found, conditions, len(parts)),
         now=timezone.now(),
         intent=intent,
+        listing=listing_rows(found),
         **fields,
     )
 

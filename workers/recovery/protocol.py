@@ -19,7 +19,7 @@ from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
-from recovery_api.domain.recovery_steps import Next, claim_next, end_next, fire_next, settle_next
+from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries

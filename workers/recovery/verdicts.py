@@ -19,6 +19,7 @@ from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from workers.connectors.base import LaneReading
+from workers.recovery.listing import groups_make, listing_rows
 from workers.spark.jobs.audit import Evidence, LaneEvidence
 
 STATUS = {
@@ -66,6 +67,8 @@ def audit_write(
         recovery=recovery,
         generation=recovery.generation if recovery else None,
         findings=findings_page(found),
+        groups=groups_make(found),
+        listing=listing_rows(found),
         frontier=frontier_as_row({lane: one.frontier for lane, one in found.lanes.items()}),
         lanes={lane: lane_row(found, found.lanes[lane], verdict) for lane, verdict in judged.items()},
         lost_count=sum(max(one.lost_retained, one.lost_journal) for one in counts),
@@ -100,6 +103,9 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
             "weakness": safe.weakness,
         },
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
+        "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
+        "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
+        "accepted_to_says": _accepted_to(found, lane),
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
         "gaps": _text(gap_count(found, lane)),
@@ -224,6 +230,12 @@ def _unread(found: Evidence, reading: LaneReading) -> tuple[str, ...]:
     if reading.safe.coordinate is None and reading.head is not None:
         unread.append(" ".join(["Nothing is safe to judge yet.", reading.safe.says, *reading.safe.waits_for]))
     return tuple(unread)
+
+
+def _accepted_to(found: Evidence, lane: LaneEvidence) -> str | None:
+    """The highest coordinate in the acceptance record of this lane. None: the record says nothing of it."""
+    recorded = found.sink_reading.lanes.get(lane.lane)
+    return found.spell(recorded.head) if recorded and recorded.head else None
 
 
 def _text(number: int | None) -> str | None:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from recovery_api.domain.errors import BadFile, BadInput
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
-from recovery_api.management.ends import TEST_SECONDS, report_code
+from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
 from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Sink, Source
@@ -28,14 +28,15 @@ from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import timeline
 from recovery_api.services.ends import connection_test_request
-from recovery_api.services.pipelines import pipeline_check, pipeline_create
+from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
+from recovery_api.services.retirement import pipeline_retire
 
 MEMBERS = ("name", "source", "sink", "scope", "options", "requires_other_approver")
 SHOWN_PLANS = 5
 
 
 class Command(FencepostCommand):
-    help = "Pipelines: list with their status, add, show, timeline, test both ends."
+    help = "Pipelines: list with their status, add, show, edit, retire, timeline, test both ends."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
@@ -51,6 +52,18 @@ class Command(FencepostCommand):
         add.add_argument("--file", help="a .json or .toml file with " + ", ".join(MEMBERS))
         add.add_argument("--no-test", action="store_true", help="register it without testing its ends")
         wait_arguments(add, seconds=TEST_SECONDS)
+        edit = subcommand_add(subparsers, "edit", "change options or the rule about approvers; waiting plans lapse")
+        edit.add_argument("name")
+        edit.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option to set")
+        edit.add_argument(
+            "--unset", action="append", default=[], metavar="NAME", help="an option to leave to its default"
+        )
+        edit.add_argument("--scope", help="the keys it owes, separated by commas")
+        edit.add_argument("--every-key", action="store_true", help="owe every key from now on")
+        edit.add_argument("--author-may-approve", choices=("yes", "no"), help="whether a plan's author may approve it")
+        retire = subcommand_add(subparsers, "retire", "take a pipeline out of use; its history stays")
+        retire.add_argument("name")
+        retire.add_argument("--confirm", required=True, metavar="NAME", help="its name again")
         for name, says in (
             ("show", "one pipeline and what is known of it"),
             ("timeline", "what happened to a pipeline, in order"),
@@ -66,6 +79,8 @@ class Command(FencepostCommand):
             "list": self._list,
             "add": self._add,
             "show": self._show,
+            "edit": self._edit,
+            "retire": self._retire,
             "timeline": self._timeline,
             "test": self._test,
         }
@@ -111,6 +126,32 @@ class Command(FencepostCommand):
         row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
         next_step = f"Next: manage.py audit {name} --wait"
         return Shown({**row, "registered": True}, [f"Registered {pipeline_lines(row)[0]}", next_step])
+
+    def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:
+        pipeline = pipeline_get(options["name"])
+        if options["scope"] is not None and options["every_key"]:
+            raise BadInput("--scope", "stands beside --every-key", "Give one or the other.")
+        scope = None if options["every_key"] else pipeline.scope
+        if options["scope"] is not None:
+            scope = [key for key in options["scope"].split(",") if key]
+        required = pipeline.requires_other_approver
+        if options["author_may_approve"]:
+            required = options["author_may_approve"] == "no"
+        changed = pipeline_update(
+            pipeline,
+            scope=scope,
+            options=options_merge(pipeline.options, options_from_flags(options["option"]), options["unset"]),
+            requires_other_approver=required,
+            actor=options["actor"],
+            now=now,
+        )
+        row = pipeline_as_row(changed)
+        return Shown(row, pipeline_lines(row))
+
+    def _retire(self, now: datetime, options: dict[str, Any]) -> Shown:
+        retired = pipeline_retire(pipeline_get(options["name"]), options["confirm"], actor=options["actor"], now=now)
+        says = f"Pipeline {retired.name} is out of use; its history stays and its sink is free."
+        return Shown({**pipeline_as_row(retired), "retired": True}, [says])
 
     def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])

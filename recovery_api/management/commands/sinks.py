@@ -2,5 +2,5 @@ from recovery_api.management.ends import EndCommand
 
 
 class Command(EndCommand):
-    help = "Sinks: list, add with a connection test, show, test."
+    help = "Sinks: list, add with a connection test, show, test, edit, retire."
     word = "sink"

@@ -12,9 +12,9 @@ from typing import Any
 
 from recovery_api.domain.claims import ClaimState, Settlement, Word, settlement
 from recovery_api.domain.hand_over import is_handed_over
+from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
-from recovery_api.domain.recovery_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.domain.restores import SinkMemory, restore_find
 from tests.stateful.model import sink as at_sink
 from tests.stateful.model.rules import Identity, Rule, World

@@ -32,6 +32,7 @@ from workers.connectors.base import (
     ConnectionReport,
     CoordinateRange,
     DrillNamespace,
+    GenerationReading,
     LaneReading,
     Reading,
     SafeFrontier,
@@ -124,6 +125,15 @@ class Memory:
                 f"memory:{self.name}",
                 len(self.store.accepted) or None,
             )
+
+    def claims(self, limit: int) -> list[ClaimReading]:
+        with self.store.lock:
+            return sorted(self.store.claims.values(), key=lambda claim: -claim.generation)[:limit]
+
+    def generations(self, limit: int) -> list[GenerationReading]:
+        with self.store.lock:
+            newest = sorted(self.store.purposes, reverse=True)[:limit]
+            return [GenerationReading(number, self.store.purposes[number], self.name) for number in newest]
 
     def hand_over(self) -> Mapping[str, Any]:
         with self.store.lock:

@@ -31,6 +31,7 @@ from workers.connectors.base import (
     ConnectionReport,
     CoordinateRange,
     DrillNamespace,
+    GenerationReading,
     Reading,
     SinkState,
     Width,
@@ -67,6 +68,24 @@ class PostgresqlKit:
         row = self._row("SELECT counter, fence, open_claim, identity, last_entry FROM {schema}.state()")
         counter, fence, claim, identity, last_entry = row
         return SinkState(counter, fence, _claim(claim) if claim else None, identity, last_entry)
+
+    def claims(self, limit: int) -> list[ClaimReading]:
+        query = "SELECT to_jsonb(c) FROM {schema}.claim c ORDER BY c.generation DESC LIMIT %s"
+        with connection_open(self.address) as connection:
+            return [_claim(row) for (row,) in connection.execute(self._sql(query), (limit,))]
+
+    def generations(self, limit: int) -> list[GenerationReading]:
+        query = (
+            "SELECT g.number, g.purpose, coalesce(g.asked_by, g.given_name), g.allocated_at, g.superseded_by"
+            " FROM {schema}.generation g ORDER BY g.number DESC LIMIT %s"
+        )
+        with connection_open(self.address) as connection:
+            return [
+                GenerationReading(number, purpose, asked_by, allocated_at.isoformat(), superseded_by)
+                for number, purpose, asked_by, allocated_at, superseded_by in connection.execute(
+                    self._sql(query), (limit,)
+                )
+            ]
 
     def facts(self) -> Mapping[str, Any]:
         """What pins this sink: system identifier, database, timeline, kit; and its effect and batch limit."""

@@ -13,10 +13,12 @@ from typing import Any, TextIO, cast
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from recovery_api.domain.access import Role
 from recovery_api.domain.errors import BadInput
 from workers.demo.narrator import Narrator
-from workers.demo.recover import worker_running
-from workers.demo.story import Ending, Story
+from workers.demo.recover import Operator, worker_running
+from workers.demo.story import Story
+from workers.demo.visit import incident_leave, people_make, web_running
 from workers.demo.world import World, world_build
 
 FAILED = 1
@@ -38,6 +40,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="end by itself instead of keeping the services up")
         parser.add_argument("--json", action="store_true", help="print one JSON object last; the story goes to stderr")
+        parser.add_argument("--port", type=int, help="of the pages (default: 8000, or any that is free)")
         parser.add_argument("--prefix", default="", help="before the names of databases and roles (default: none)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -48,24 +51,48 @@ class Command(BaseCommand):
         is_progress_shown = not options["json"] and sys.stderr.isatty()
         var = Path(settings.VAR_DIR) / "demo"
         world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
-        with worker_running(var / "worker.log"), tempfile.TemporaryDirectory(prefix="fencepost-") as directory:
+        schedule = None if options["once"] else var / "schedule"
+        with (
+            worker_running(var / "worker.log", schedule),
+            tempfile.TemporaryDirectory(prefix="fencepost-") as directory,
+        ):
             ending = self.story(world, Path(directory), tell, is_progress_shown).run()
             if not options["once"]:
-                self._stay(tell, world, ending)
+                left = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
+                self._leave(tell, left, Path(directory), is_progress_shown)
+                with web_running(var / "web.log", options["port"]) as address:
+                    self._stay(tell, world, left, address)
         if options["json"]:
             self.stdout.write(json.dumps(ending.as_row()))
         if not ending.is_success:
             sys.exit(FAILED)
 
-    def _stay(self, tell: Narrator, world: World, ending: Ending) -> None:
-        """Keeps worker and services up until Ctrl-C."""
-        tell.say("")
+    def _leave(self, tell: Narrator, left: World, directory: Path, is_progress_shown: bool) -> None:
+        """A second incident, for whoever is watching to recover."""
+        tell.step("Another incident, and this one is yours")
+        found = incident_leave(left, directory, Operator(left, tell.command, is_progress_shown))
         tell.say(
-            f"It took {ending.seconds:.0f} s, and everything it did is still there. From another shell (`make manage "
-            'ARGS="..."` uses these services while they run, and starts them again later):'
+            f"Pipeline {left.pipeline} had the same bad day. {found.counts['lost']} events are owed at "
+            f"{found.body['frontier']}, its relay is dead, and nobody has recovered it. Its rule lets a plan's author "
+            "approve it, so that one sign-in is enough; the first one asks for another person."
+        )
+
+    def _stay(self, tell: Narrator, world: World, left: World, address: str) -> None:
+        """Keeps web server, worker and services up until Ctrl-C."""
+        tell.step("Look around, and recover it by hand")
+        tell.table([("pages", address), *_sign_ins(people_make())])
+        tell.say(
+            f"Sign in as approver, open {left.pipeline}, plan a recovery, look at what it would send, approve it, give a "
+            "reason, type the pipeline's name, and watch it end exactly once. Or by command, from another shell:"
         )
         for line in TRY:
             tell.command(f'make manage ARGS="{line.format(pipeline=world.pipeline)}"')
-        tell.say("Ctrl-C ends. `make demo` again makes a new incident beside this one.")
+        tell.say("Ctrl-C ends it all. `make demo` again makes new incidents beside these.")
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+def _sign_ins(password: str | None) -> list[tuple[str, object]]:
+    if password is None:
+        return [("sign in", "as one of the people this control database already has")]
+    return [("sign in as", ", ".join(role.value for role in Role)), ("password", f"{password}  (all four)")]

@@ -6,24 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import psycopg
 from django.core.management.base import CommandParser
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds import kind_get, options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND, kit_options
+from recovery_api.domain.kinds.postgresql_kit import KIND
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.management.config import config_read, options_from_flags
-from workers.connectors.credentials import credential_resolve
-from workers.connectors.postgresql.connection import Address, connection_open
-from workers.connectors.sinks.kit import kit_sql
-from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
-from workers.connectors.sinks.kit.install import kit_install
-
-TRADES = ("relay", "recoverer", "auditor")
-UNNAMED_DATABASE = "DATABASE"
+from workers.connectors.sinks.kit.putting import TRADES, database_of, kit_put, kit_script
 
 
 class Command(FencepostCommand):
@@ -67,10 +57,9 @@ class Command(FencepostCommand):
         parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
         grants = [_grant(pair) for pair in options["grant"]]
         if options["print"]:
-            database = options["database"] or _database_of(given.get("connection"))
-            script = f"BEGIN;\n{kit_sql(kit_options(parsed), database)}\nCOMMIT;"
+            script = kit_script(parsed, grants, options["database"] or database_of(given.get("connection")))
             return Shown({"sql": script}, [script])
-        return _installed(parsed, grants)
+        return _shown(kit_put(parsed, grants))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,34 +98,12 @@ def _grant(pair: str) -> tuple[str, str]:
     return trade, login
 
 
-def _installed(parsed: Mapping[str, Any], grants: list[tuple[str, str]]) -> Shown:
-    with connection_open(Address.of(parsed), "fencepost sink_install") as connection:
-        with connection.transaction():
-            report = kit_install(connection, kit_options(parsed))
-            for trade, login in grants:
-                group = sql.Identifier(report["roles"][trade])
-                connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
-        paths = paths_read(connection, report["schema"]) if kit_may_read(connection, report["schema"]) else []
+def _shown(report: Mapping[str, Any]) -> Shown:
     what = f"sink kit {report['kit_version']} in schema {report['schema']!r}"
     lines = [f"Installed {what}." if report["installed"] else f"Nothing changed: there is {what} already, the same."]
     lines += [f"  {trade}s: grant {report['roles'][trade]} to their login" for trade in TRADES]
-    lines += [f"  granted: {login} is a {trade}" for trade, login in grants]
-    if paths:
+    lines += [f"  granted: {login} is a {trade}" for login, trade in report["granted"].items()]
+    if paths := report["undisciplined_paths"]:
         lines += ["Paths into the record that stay open, and that no fence checks:"]
-        lines += [f"  {says}" for _, _, says in paths]
-    rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
-    granted = {login: trade for trade, login in grants}
-    return Shown({**report, "granted": granted, "undisciplined_paths": rows}, lines)
-
-
-def _database_of(reference: str | None) -> str:
-    """The database that a connection string names: the kit's roles are named after it."""
-    if reference is None:
-        return UNNAMED_DATABASE
-    try:
-        database = conninfo_to_dict(credential_resolve(reference)).get("dbname")
-    except psycopg.ProgrammingError as error:
-        raise BadInput(reference, "does not hold a connection string", "Write a libpq URL or key=value.") from error
-    if not database:
-        raise BadInput(reference, "names no database", "Name it in the connection string.")
-    return str(database)
+        lines += [f"  {path['says']}" for path in paths]
+    return Shown(dict(report), lines)

@@ -6,8 +6,8 @@ import pytest
 
 from recovery_api.domain.claims import ClaimState, Settlement, Word
 from recovery_api.domain.hand_over import is_handed_over, relay_starts_at, start_position
+from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
-from recovery_api.domain.recovery_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import RecoveryOutcome
 
 ENDS = {Next.FENCED, Next.STOPPED, Next.REFUSED}

@@ -1,0 +1,122 @@
+"""The one place where pages are refused: every view, before it runs, against `recovery_api.domain.access.ROUTES`.
+
+What is not in the table is refused to everybody. REST views have their own such place (a permission class), and Django's
+admin, which only shows, its own rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.utils import timezone
+from rest_framework.views import APIView
+
+from recovery_api.domain.access import ROUTES, Permission, is_allowed, who_may
+from recovery_api.models import EventKind
+from recovery_api.selectors.people import roles_of
+from recovery_api.services.events import event_append
+
+View = Callable[..., HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Whether a person may use a route, and a sentence that says who may where they may not."""
+
+    is_allowed: bool
+    says: str = ""
+
+    def __bool__(self) -> bool:
+        return self.is_allowed
+
+
+class AccessMiddleware:
+    """Refuses in `process_view`, when the route is known and nothing has been done yet."""
+
+    def __init__(self, get_response: View) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        match = request.resolver_match
+        if match is None or _has_its_own_rule(view, match.app_names):
+            return None
+        route = match.url_name or ""
+        allowed = may(request, route, request.method or "GET")
+        if allowed:
+            return None
+        if roles(request) is None:
+            return _sign_in_first(request)
+        return _refused(request, route, allowed)
+
+
+def may(request: HttpRequest, route: str, method: str) -> Allowed:
+    """Whether the person of this request may call `route`. Asked by the middleware and by templates alike."""
+    held = roles(request)
+    if is_allowed(route, method, held):
+        return Allowed(True)
+    needed = ROUTES.get((route, "GET" if method in ("HEAD", "OPTIONS") else method))
+    if needed is None:
+        return Allowed(False, "Nobody may: this route takes no such request.")
+    if held is None:
+        return Allowed(False, "Sign in first.")
+    return Allowed(False, refusal(needed, held))
+
+
+def refusal(needed: Permission, held: frozenset[str]) -> str:
+    """Who may do what `needed` stands for, and what the person is.
+
+    >>> refusal(Permission.APPROVE, frozenset({"viewer"}))
+    'Needs the role approver; you are viewer.'
+    """
+    names = " or ".join(role.value for role in who_may(needed))
+    return f"Needs the role {names}; you are {', '.join(sorted(held)) or 'without any role'}."
+
+
+def roles(request: HttpRequest) -> frozenset[str] | None:
+    """The roles of whoever asks, read once a request. None: nobody is signed in."""
+    if not hasattr(request, "_fencepost_roles"):
+        request._fencepost_roles = roles_of(request.user)
+    return request._fencepost_roles
+
+
+def actor(request: HttpRequest) -> str:
+    """The name under which the timeline keeps what this person does."""
+    return str(request.user.get_username())
+
+
+def person(request: HttpRequest) -> dict[str, Any]:
+    """For every template: the roles of whoever looks, in order; empty where nobody is signed in."""
+    return {"person_roles": sorted(roles(request) or ()) if hasattr(request, "user") else []}
+
+
+def _has_its_own_rule(view: Any, app_names: list[str]) -> bool:
+    shown_by_rest = getattr(view, "cls", None) or getattr(view, "view_class", None)
+    return "admin" in app_names or (isinstance(shown_by_rest, type) and issubclass(shown_by_rest, APIView))
+
+
+def _sign_in_first(request: HttpRequest) -> HttpResponse:
+    """To the sign-in page and back here; a form that was posted cannot be posted again, so back to where it stood."""
+    back = request.get_full_path() if request.method == "GET" else resolve_url(settings.LOGIN_REDIRECT_URL)
+    if getattr(request, "htmx", False):
+        return HttpResponse(status=401, headers={"HX-Redirect": resolve_url(settings.LOGIN_URL)})
+    return redirect_to_login(back, settings.LOGIN_URL)
+
+
+def _refused(request: HttpRequest, route: str, allowed: Allowed) -> HttpResponse:
+    event_append(
+        EventKind.ACCESS_DENIED,
+        actor=actor(request),
+        now=timezone.now(),
+        says=f"{actor(request)} was refused {request.method} {route or request.path}. {allowed.says}",
+        data={"route": route, "method": request.method, "path": request.path[:500]},
+    )
+    return render(request, "403.html", {"says": allowed.says, "route": route}, status=403)

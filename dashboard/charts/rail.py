@@ -1,0 +1,168 @@
+"""The frontier rail: how far each side of a lane has come, and where something is missing or doubled.
+
+Pure: places in, a Plotly figure as plain data out. Positions have 64 bits and a browser's numbers have 53: what is
+drawn are offsets from the lowest place, computed in whole numbers here; what is read are the source's own spellings.
+A colour is written `var(--name)` and filled in from the page's style sheet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+EXACT = 2**53
+HEIGHT = 340
+LABELS = 5
+"""How many coordinates are written below the axis at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A coordinate with its name. `tone`: good | warn | bad | unsure | busy | calm | quiet."""
+
+    name: str
+    spelled: str
+    position: int
+    ordinal: int
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding at a coordinate: `lost`, `duplicate` or `premature`."""
+
+    finding: str
+    spelled: str
+    position: int
+    ordinal: int
+
+
+FINDINGS = {
+    # finding -> (its row, shape, tone)
+    "lost": ("missing", "x", "warn"),
+    "duplicate": ("doubled", "diamond", "bad"),
+    "premature": ("premature", "triangle-up", "bad"),
+}
+SHAPES = {"good": "circle", "warn": "square", "bad": "diamond", "busy": "circle-open", "calm": "hourglass"}
+
+
+def rail_figure(places: Sequence[Place], findings: Sequence[Found]) -> dict[str, Any]:
+    """A figure with a row for each place, lowest first at the bottom, and a row for each sort of finding above.
+
+    >>> figure = rail_figure([Place("head", "9", 9, 0, "quiet"), Place("floor", "1", 1, 0, "quiet")], [])
+    >>> figure["layout"]["yaxis"]["categoryarray"], figure["data"][0]["x"]
+    (['floor', 'head'], [0, 8])
+    """
+    offset = _offsets([*places, *findings])
+    ordered = sorted(places, key=lambda place: (place.position, place.ordinal))
+    traces = [_place_trace(place, offset[place.position, place.ordinal]) for place in ordered]
+    rows = [place.name for place in ordered]
+    for finding, (row, shape, tone) in FINDINGS.items():
+        here = [one for one in findings if one.finding == finding]
+        if here:
+            rows.append(row)
+            traces.append(_findings_trace(here, offset, row, shape, tone))
+    return {"data": list(reversed(traces)), "layout": _layout(rows, offset, ordered)}
+
+
+def _offsets(places: Sequence[Place | Found]) -> dict[tuple[int, int], float]:
+    """Coordinate -> where it is drawn. Coordinates that share a position are spread over the room of one."""
+    held = sorted({(place.position, place.ordinal) for place in places})
+    if not held:
+        return {}
+    lowest = held[0][0]
+    scale = max(1, (held[-1][0] - lowest) // EXACT + 1)
+    by_position: dict[int, list[int]] = {}
+    for position, ordinal in held:
+        by_position.setdefault(position, []).append(ordinal)
+    drawn: dict[tuple[int, int], float] = {}
+    for position, ordinals in by_position.items():
+        whole = (position - lowest) // scale
+        for rank, ordinal in enumerate(ordinals):
+            drawn[position, ordinal] = whole if rank == 0 else round(whole + rank / len(ordinals), 6)
+    return drawn
+
+
+def _place_trace(place: Place, x: float) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [0, x],
+        "y": [place.name, place.name],
+        "text": ["", place.spelled],
+        "hoverinfo": "skip" if x == 0 else "text",
+        "hovertemplate": f"{_plain(place.name)}: %{{text}}<extra></extra>",
+        "line": {"color": f"var(--{place.tone})", "width": 6 if place.tone in ("good", "warn", "bad") else 3},
+        "marker": {
+            "size": [0, 13],
+            "symbol": SHAPES.get(place.tone, "line-ns-open"),
+            "color": f"var(--{place.tone})",
+            "opacity": [0, 1],
+            "line": {"width": 2, "color": f"var(--{place.tone})"},
+        },
+        "showlegend": False,
+    }
+
+
+def _findings_trace(
+    here: Sequence[Found], offset: dict[tuple[int, int], float], row: str, shape: str, tone: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [offset[one.position, one.ordinal] for one in here],
+        "y": [row] * len(here),
+        "text": [_plain(one.spelled) for one in here],
+        "hovertemplate": f"{row}: %{{text}}<extra></extra>",
+        "marker": {"symbol": shape, "size": 9, "color": f"var(--{tone})"},
+        "showlegend": False,
+    }
+
+
+def _layout(rows: list[str], offset: dict[tuple[int, int], float], ordered: Sequence[Place]) -> dict[str, Any]:
+    widest = max(offset.values(), default=1) or 1
+    labelled = _labels(ordered, offset, widest)
+    return {
+        "height": HEIGHT,
+        "margin": {"l": 128, "r": 24, "t": 8, "b": 36},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "var(--ink)", "size": 13, "family": "inherit"},
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": "var(--panel)", "bordercolor": "var(--line-strong)", "font": {"color": "var(--ink)"}},
+        "dragmode": "zoom",
+        "xaxis": {
+            "range": [-widest * 0.02, widest * 1.06],
+            "tickvals": [x for x, _ in labelled],
+            "ticktext": [spelled for _, spelled in labelled],
+            "tickangle": 0,
+            "gridcolor": "var(--line)",
+            "zeroline": False,
+            "fixedrange": False,
+        },
+        "yaxis": {
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": rows,
+            "range": [-0.6, len(rows) - 0.4],
+            "fixedrange": True,
+            "gridcolor": "var(--line)",
+            "zeroline": False,
+        },
+    }
+
+
+def _labels(ordered: Sequence[Place], offset: dict[tuple[int, int], float], widest: float) -> list[tuple[float, str]]:
+    """A few coordinates to write below the axis, far enough apart to be read; the highest always."""
+    chosen: list[tuple[float, str]] = []
+    for place in reversed(ordered):
+        x = offset[place.position, place.ordinal]
+        if all(abs(x - other) > widest / LABELS for other, _ in chosen):
+            chosen.append((x, _plain(place.spelled)))
+    return list(reversed(chosen))
+
+
+def _plain(text: str) -> str:
+    """Plotly reads a few tags in its texts; none is meant here."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,17 @@
+"""Signing in, the fleet, a pipeline, the timeline."""
+
+from django.urls import path
+
+from dashboard.views import overview, pipeline, sign_in, timeline
+
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("sign-in/", sign_in.sign_in, name="sign-in"),
+    path("sign-out/", sign_in.sign_out, name="sign-out"),
+    path("timeline/", timeline.timeline, name="timeline"),
+    path("pipelines/<str:name>/", pipeline.pipeline, name="pipeline"),
+    path("pipelines/<str:name>/work/", pipeline.work_of, name="pipeline-work"),
+    path("pipelines/<str:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
+    path("pipelines/<str:name>/audit/", pipeline.audit, name="pipeline-audit"),
+    path("pipelines/<str:name>/plan/", pipeline.plan, name="pipeline-plan"),
+]

@@ -1,0 +1,29 @@
+"""An incident: audits and their findings, plans, recoveries, certificates, and the work that is done for them."""
+
+from django.urls import path
+
+from dashboard.views import audits, certificates, events, findings, plans, recoveries, work
+
+urlpatterns = [
+    path("audits/<uuid:audit_id>/", audits.audit_show, name="audit"),
+    path("audits/<uuid:audit_id>/findings/", findings.finding_list, name="findings"),
+    path("event/", events.event_show, name="finding"),
+    path("event/read/", events.event_read, name="event-read"),
+    path("contents/<uuid:intent_id>/", events.event_content, name="event-content"),
+    path("plans/<uuid:plan_id>/", plans.plan_show, name="plan"),
+    path("plans/<uuid:plan_id>/approve/", plans.plan_approve, name="plan-approve"),
+    path("plans/<uuid:plan_id>/apply/", plans.plan_apply, name="plan-apply"),
+    path("plans/<uuid:plan_id>/events.csv", plans.plan_events, name="plan-events"),
+    path("recoveries/<uuid:recovery_id>/", recoveries.recovery_show, name="recovery"),
+    path("recoveries/<uuid:recovery_id>/want/", recoveries.recovery_want, name="recovery-want"),
+    path("recoveries/<uuid:recovery_id>/settle/", recoveries.recovery_settle, name="recovery-settle"),
+    path("recoveries/<uuid:recovery_id>/certificate/", certificates.certificate_show, name="recovery-certificate"),
+    path(
+        "recoveries/<uuid:recovery_id>/certificate.json",
+        certificates.certificate_json,
+        name="recovery-certificate-json",
+    ),
+    path("work/", work.work_list, name="work-list"),
+    path("work/<uuid:intent_id>/", work.work_show, name="work"),
+    path("work/<uuid:intent_id>/cancel/", work.work_cancel, name="work-cancel"),
+]

@@ -1,0 +1,27 @@
+"""What is registered: sources, sinks, pipelines."""
+
+from django.urls import path
+
+from dashboard.views import ends, pipeline_registry, registering, sink_install, sink_readings
+
+urlpatterns = [
+    path("add/pipeline/", pipeline_registry.add, name="pipeline-add"),
+    path("pipelines/<str:name>/edit/", pipeline_registry.edit, name="pipeline-edit"),
+    path("pipelines/<str:name>/retire/", pipeline_registry.retire, name="pipeline-retire"),
+    path("sinks/<str:name>/install/", sink_install.install, name="sink-install"),
+    path("add/sink/found/<uuid:intent_id>/install/", sink_install.install_first, name="sink-install-first"),
+    path("sinks/<str:name>/read/", sink_readings.read, name="sink-read"),
+    path("sinks/<str:name>/reading/", sink_readings.reading, name="sink-reading"),
+    path("sinks/<str:name>/settle/", ends.sink_settle, name="sink-settle"),
+]
+for _word in ("source", "sink"):
+    _about = {"word": _word}
+    urlpatterns += [
+        path(f"add/{_word}/", registering.add, _about, name=f"{_word}-add"),
+        path(f"add/{_word}/found/<uuid:intent_id>/", registering.found, _about, name=f"{_word}-found"),
+        path(f"{_word}s/", ends.end_list, _about, name=f"{_word}-list"),
+        path(f"{_word}s/<str:name>/", ends.end, _about, name=_word),
+        path(f"{_word}s/<str:name>/test/", ends.end_test, _about, name=f"{_word}-test"),
+        path(f"{_word}s/<str:name>/edit/", ends.end_edit, _about, name=f"{_word}-edit"),
+        path(f"{_word}s/<str:name>/retire/", ends.end_retire, _about, name=f"{_word}-retire"),
+    ]

@@ -1,0 +1,265 @@
+"""The components every page is made of. `{% load fencepost %}`.
+
+{% status "exactly_once" %}                       a word with a shape
+{% coordinate "7001:42" %}                        monospaced, copied by a button
+{{ moment|ago }}   {{ count|number }}   {{ seconds|duration }}
+{% command "audit" pipeline.name "--wait" %}      the equivalent command line, copied by a button
+{% may "pipeline-audit" "POST" as allowed %}      allowed.is_allowed, allowed.says
+{% post "pipeline-audit" "Audit now" pipeline.name kind="primary" unless="why it cannot be done now" %}
+{% go "pipeline-edit" "Edit" pipeline.name %}     a link that looks like a button, or says who may
+{% table "Recent audits" %}<thead>…{% endtable %}
+{% facts rows %}                                  rows: [(label, value)]
+{% problem "Title" "What happened." "What to do next." tone="bad" %}
+{% empty "No audits yet" "What to do." %}
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.template.context import RequestContext
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard.access import Allowed
+from dashboard.access import may as person_may
+
+register = template.Library()
+
+STATUSES: dict[str, tuple[str, str, str]] = {
+    # word -> (what a person reads, tone, shape)
+    "exactly_once": ("exactly once", "good", "check"),
+    "owed": ("owed", "warn", "triangle"),
+    "hazard": ("hazard", "bad", "octagon"),
+    "unknown": ("unknown", "unsure", "question"),
+    "acknowledged": ("acknowledged", "calm", "minus"),
+    "running": ("running", "busy", "run"),
+    # plans
+    "draft": ("queued", "busy", "run"),
+    "computing": ("computing", "busy", "run"),
+    "ready": ("ready", "warn", "triangle"),
+    "nothing_owed": ("nothing owed", "good", "check"),
+    "refused": ("refused", "bad", "octagon"),
+    "approved": ("approved", "calm", "check"),
+    "lapsed": ("lapsed", "quiet", "minus"),
+    "applied": ("applied", "calm", "check"),
+    # recoveries
+    "complete_with_acknowledged": ("complete with acknowledged omissions", "calm", "minus"),
+    "complete_hand_over_unverified": ("complete, hand-over unverified", "warn", "triangle"),
+    "incomplete": ("incomplete", "warn", "triangle"),
+    "incomplete_altered": ("incomplete, altered at the sink", "bad", "octagon"),
+    "fenced": ("fenced", "quiet", "minus"),
+    "stopped": ("stopped", "quiet", "minus"),
+    # intents
+    "queued": ("queued", "busy", "run"),
+    "taken": ("running", "busy", "run"),
+    "done": ("done", "good", "check"),
+    "failed": ("failed", "bad", "octagon"),
+    "cancelled": ("cancelled", "quiet", "minus"),
+    # claims and generations
+    "open": ("open", "warn", "triangle"),
+    "fired": ("fired", "good", "check"),
+    "superseded": ("superseded", "quiet", "minus"),
+    "released": ("released", "quiet", "minus"),
+    "none": ("none", "quiet", "minus"),
+    "allocated": ("allocated", "quiet", "minus"),
+    "claimed": ("claimed", "warn", "triangle"),
+    "started": ("started", "calm", "check"),
+    # conditions and ends
+    "holds": ("holds", "good", "check"),
+    "fails": ("fails", "bad", "octagon"),
+    "can_serve": ("can serve", "good", "check"),
+    "cannot_serve": ("cannot serve", "bad", "octagon"),
+    "untested": ("never tested", "unsure", "question"),
+    "restored": ("restored", "bad", "octagon"),
+    "denied": ("denied", "bad", "octagon"),
+}
+
+
+@register.inclusion_tag("components/status.html")
+def status(word: str | None, label: str = "") -> dict[str, Any]:
+    """A status as a word and a shape; a word that is not known is shown as it stands, never as good."""
+    says, tone, shape = STATUSES.get(str(word), (str(word).replace("_", " "), "busy" if word else "unsure", "run"))
+    return {"label": label or says, "tone": tone, "shape": shape}
+
+
+@register.inclusion_tag("components/coordinate.html")
+def coordinate(text: Any, label: str = "") -> dict[str, Any]:
+    """A coordinate, digest or id, to be copied whole. None: nothing known."""
+    return {"text": "" if text is None else str(text), "label": label}
+
+
+@register.inclusion_tag("components/command.html")
+def command(*words: Any, label: str = "Same by command line") -> dict[str, Any]:
+    """`manage.py` with these words, quoted for a shell; empty words are left out."""
+    return {"line": command_line(*words), "label": label}
+
+
+def command_line(*words: Any) -> str:
+    """
+    >>> command_line("audit", "it's", "--wait")
+    'manage.py audit \\'it\\'"\\'"\\'s\\' --wait'
+    """
+    return shlex.join(["manage.py", *(str(word) for word in words if word not in ("", None))])
+
+
+@register.inclusion_tag("components/facts.html")
+def facts(rows: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {"rows": list(rows)}
+
+
+@register.inclusion_tag("components/problem.html")
+def problem(title: str, says: str = "", remedy: str = "", tone: str = "bad") -> dict[str, Any]:
+    shape = {"bad": "octagon", "warn": "triangle", "unsure": "question", "good": "check"}.get(tone, "minus")
+    return {"title": title, "says": says, "remedy": remedy, "tone": tone, "shape": shape}
+
+
+@register.inclusion_tag("components/empty.html")
+def empty(title: str, says: str = "") -> dict[str, Any]:
+    return {"title": title, "says": says}
+
+
+@register.simple_block_tag
+def table(content: str, caption: str, is_caption_hidden: bool = False, kind: str = "") -> SafeString:
+    """A table with its caption, in a region that scrolls by itself on a narrow screen and by keyboard."""
+    hidden = "hidden-visually" if is_caption_hidden else ""
+    return format_html(
+        '<div class="table-scroll" role="region" aria-label="{}" tabindex="0"><table class="{}">'
+        '<caption class="{}">{}</caption>{}</table></div>',
+        caption,
+        kind,
+        hidden,
+        caption,
+        SafeString(content),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def may(context: RequestContext, route: str, method: str = "GET") -> Allowed:
+    """Whether whoever looks may use a route."""
+    return person_may(context["request"], route, method)
+
+
+@register.inclusion_tag("components/post.html", takes_context=True)
+def post(
+    context: RequestContext,
+    route: str,
+    label: str,
+    *args: Any,
+    kind: str = "",
+    unless: str = "",
+    name: str = "",
+    value: str = "",
+) -> dict[str, Any]:
+    """A button that posts to `route`, or the same button disabled with its reason. `unless`: why it cannot be now."""
+    allowed = person_may(context["request"], route, "POST")
+    return {
+        "url": reverse(route, args=args),
+        "label": label,
+        "kind": kind,
+        "reason": allowed.says or unless,
+        "name": name,
+        "value": value,
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.inclusion_tag("components/go.html", takes_context=True)
+def go(
+    context: RequestContext, route: str, label: str, *args: Any, kind: str = "", unless: str = "", query: str = ""
+) -> dict[str, Any]:
+    """A link to `route` that looks like a button, or the same disabled with its reason."""
+    allowed = person_may(context["request"], route, "GET")
+    url = reverse(route, args=args) + (f"?{query}" if query else "")
+    return {"url": url, "label": label, "kind": kind, "reason": allowed.says or unless}
+
+
+@register.filter
+def number(value: Any) -> str:
+    """Thousands apart: 1,234,567. Numbers that are texts (over 2^53) too; anything else as it stands.
+
+    >>> number("18446744073709551615")
+    '18,446,744,073,709,551,615'
+    """
+    if value is None or isinstance(value, bool):
+        return "not known" if value is None else str(value)
+    try:
+        return f"{int(value):,}"
+    except (TypeError, ValueError):
+        return str(value)
+
+
+@register.filter
+def fact(value: Any) -> str:
+    """A fact of a connection test on one line: lists and objects too, in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {fact(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(fact(part) for part in value) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@register.filter
+def spaced(word: Any) -> str:
+    """A word of the product as a person reads it: `exactly_once` is exactly once."""
+    return str(word).replace("_", " ")
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """How long ago, with the moment itself in UTC on hover and for machines."""
+    if moment is None:
+        return "never"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        since(moment, timezone.now()),
+    )
+
+
+@register.filter
+def absolute(moment: datetime | None) -> SafeString | str:
+    if moment is None:
+        return "never"
+    return format_html('<time datetime="{}">{}</time>', moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A length of time in its two largest units.
+
+    >>> duration(93784)
+    '1 d 2 h'
+    """
+    if seconds is None:
+        return "not known"
+    left, parts = int(seconds), []
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if left >= size:
+            parts.append(f"{left // size} {unit}")
+            left %= size
+    return " ".join(parts[:2]) or "under 1 s"
+
+
+def since(moment: datetime, now: datetime) -> str:
+    """
+    >>> from datetime import timedelta
+    >>> then = datetime(2026, 6, 1)
+    >>> since(then, then + timedelta(minutes=5)), since(then, then)
+    ('5 min ago', 'just now')
+    """
+    seconds = int((now - moment).total_seconds())
+    if seconds < 0:
+        return f"in {duration(-seconds)}"
+    if seconds < 5:
+        return "just now"
+    return f"{duration(seconds).split(' ', 2)[0]} {duration(seconds).split(' ', 2)[1]} ago"

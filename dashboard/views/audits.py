@@ -1,0 +1,32 @@
+"""An audit: its verdict, and the ground it stands on."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.views.errors import errors_shown
+from dashboard.views.findings import groups_shown
+from recovery_api.selectors.audits import audit_get
+
+RETIRED = "The pipeline is retired; what was done stays to be looked at."
+
+
+@require_GET
+@errors_shown
+def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
+    audit = audit_get(audit_id)
+    return render(
+        request,
+        "audits/audit.html",
+        {
+            "audit": audit,
+            "pipeline": audit.pipeline,
+            "lanes": sorted(audit.lanes.items()),
+            "groups": groups_shown(audit),
+            "retired_says": RETIRED if audit.pipeline.retired_at else "",
+        },
+    )

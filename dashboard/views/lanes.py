@@ -1,0 +1,117 @@
+"""From an audit's lanes to what is drawn and listed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.charts.rail import Found, Place, rail_figure
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
+from recovery_api.domain.errors import BadInput
+from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.models import Audit
+
+DRAWN_LANES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A row of the rail's table: what stands there, where, and on which ground. `spelled` empty: not known."""
+
+    name: str
+    spelled: str
+    says: str
+    tone: str = "quiet"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane of an audit, ready to be shown. `figure` None: too many lanes to draw each."""
+
+    name: str
+    row: Mapping[str, Any]
+    stops: list[Stop]
+    figure: dict[str, Any] | None
+    figure_id: str
+    figure_says: str
+
+
+def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any]) -> list[Lane]:
+    """The audit's lanes. `certified`: lane -> (highest verified coordinate, entry); `starts`: lane -> coordinate row."""
+    found = []
+    for number, (name, row) in enumerate(sorted(audit.lanes.items())):
+        verified = certified[name][0] if name in certified else None
+        start = coordinate_from_row(starts[name]) if name in starts else None
+        stops = stops_of(row, audit.status, spelling, verified, start)
+        figure = None
+        if number < DRAWN_LANES:
+            figure = rail_figure(_places(stops, spelling), _found(audit, name))
+        says = f"Frontiers of lane {name}: " + "; ".join(f"{one.name} {one.spelled}" for one in stops if one.spelled)
+        found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}."))
+    return found
+
+
+def stops_of(
+    row: Mapping[str, Any], status: str, spelling: Spelling, verified: Coordinate | None, start: Coordinate | None
+) -> list[Stop]:
+    """Every place of the lane that is known or worth saying that it is not, from the oldest to the newest."""
+    safe = row.get("safe_frontier") or {}
+    floor, lowest = row.get("floor_says"), row.get("lowest_says")
+    judged_tone = {"exactly_once": "good", "owed": "warn", "hazard": "bad"}.get(status, "unsure")
+    return [
+        Stop("floor", floor or "", "Below it the source has dropped rows.")
+        if floor
+        else Stop("oldest row", lowest or "", "The oldest the source held; nothing is known to be dropped below it."),
+        Stop(
+            "verified",
+            coordinate_format(verified, spelling) if verified else "",
+            "The highest frontier an audit found exactly once." if verified else "No audit found it exactly once yet.",
+            "good",
+        ),
+        Stop("judged at f", str(row.get("frontier_says") or ""), "Where the last audit judged.", judged_tone),
+        Stop(
+            "accepted up to",
+            str(row.get("accepted_to_says") or ""),
+            "The highest coordinate in the acceptance record; below it some may be missing.",
+            "busy",
+        ),
+        Stop(
+            "relay starts",
+            coordinate_format(start, spelling) if start else "",
+            "What the sink hands the next relay run, which starts after it."
+            if start
+            else "No recovery has stored a start yet. A relay's own cursor is not read: it proves nothing of the sink.",
+            "calm",
+        ),
+        Stop(
+            "safe frontier",
+            "" if safe.get("says") in (None, "nothing is safe yet") else str(safe["says"]),
+            f"By {safe.get('ground', 'no ground')}: {safe.get('because', 'nothing is safe yet')}",
+            "busy",
+        ),
+        Stop(
+            "head",
+            "" if row.get("head_says") in (None, "empty") else str(row["head_says"]),
+            "The newest committed row.",
+        ),
+    ]
+
+
+def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
+    places = []
+    for stop in stops:
+        try:
+            at = coordinate_parse(stop.spelled, spelling)
+        except BadInput:  # not known, or spelled as an earlier registration of the source did
+            continue
+        places.append(Place(stop.name, stop.spelled, at.position, at.ordinal, stop.tone))
+    return places
+
+
+def _found(audit: Audit, lane: str) -> list[Found]:
+    return [
+        Found(row["finding"], row["coordinate"], int(row["position"]), int(row["ordinal"]))
+        for row in audit.findings
+        if row.get("lane") == lane
+    ]

@@ -1,0 +1,112 @@
+"""The first screen: is anything owed, doubled, unverifiable, or running?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from dashboard.views.errors import error_page
+from dashboard.views.filters import filters_read, page_read, query_of
+from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.frontiers import frontier_format
+from recovery_api.models import Plan
+from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.fleet_pages import (
+    TROUBLE,
+    FleetCounts,
+    fleet_counts,
+    fleet_select,
+    ready_plans_of,
+    statuses_of,
+)
+
+PAGE = 50
+FILTERS = {"status": TROUBLE, "plan": ("waiting",), "q": (), "page": ()}
+TILES = (
+    # (what it counts, filter, tone where it is not zero)
+    ("owed", "status=owed", "warn"),
+    ("hazards", "status=hazard", "bad"),
+    ("unknown or stale", "status=unknown", "unsure"),
+    ("running", "status=running", "busy"),
+    ("awaiting approval", "plan=waiting", "warn"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One pipeline of the table."""
+
+    status: PipelineStatus
+    frontier: str
+    plan: Plan | None
+
+    @property
+    def hazards(self) -> int:
+        audit = self.status.audit
+        return audit.premature_count + audit.duplicate_count if audit else 0
+
+
+def overview(request: HttpRequest) -> HttpResponse:
+    """Tiles, and the fleet sorted by trouble; filters and page in the address."""
+    now = timezone.now()
+    try:
+        given = filters_read(request, FILTERS)
+        number = page_read(given)
+    except FencepostError as error:
+        return error_page(request, error)
+    counts = fleet_counts(now)
+    found = fleet_select(now, status=given.get("status"), text=given.get("q", ""), is_awaiting_approval="plan" in given)
+    page = Paginator(found, PAGE).get_page(number)
+    context = {
+        "given": given,
+        "counts": counts,
+        "tiles": tiles(counts, given),
+        "page": page,
+        "lines": lines(page, now),
+        "query": query_of(given, "page"),
+        "words": TROUBLE,
+        "is_empty": counts.total == 0,
+    }
+    return render(request, "overview.html", context)
+
+
+def tiles(counts: FleetCounts, given: dict[str, str]) -> list[dict[str, Any]]:
+    """Each tile with its number and address; the tone only where there is something to look at."""
+    numbers = (
+        counts.by_status["owed"],
+        counts.by_status["hazard"],
+        counts.by_status["unknown"],
+        counts.by_status["running"],
+        counts.awaiting_approval,
+    )
+    chosen = {f"{name}={value}" for name, value in given.items()}
+    return [
+        {
+            "says": says,
+            "query": query,
+            "number": number,
+            "tone": tone if number else "quiet",
+            "is_here": query in chosen,
+        }
+        for (says, query, tone), number in zip(TILES, numbers, strict=True)
+    ]
+
+
+def lines(page: Page, now: datetime) -> list[Line]:
+    pipelines = list(page.object_list)
+    plans = ready_plans_of(pipelines)
+    return [
+        Line(
+            status,
+            frontier_format(status.audit.frontier, source_spelling(status.pipeline.source)) if status.audit else "",
+            plans.get(status.pipeline.pk),
+        )
+        for status in statuses_of(pipelines, now)
+    ]

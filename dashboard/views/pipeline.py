@@ -1,0 +1,152 @@
+"""One pipeline: its status with its ground, what to do next, and everything known of its two ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from dashboard.access import actor
+from dashboard.views.advice import advice_of
+from dashboard.views.errors import error_page, gone_page
+from dashboard.views.lanes import lanes_of
+from dashboard.views.sink_readings import reading_context
+from recovery_api.domain.errors import FencepostError, NotFound
+from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
+from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
+from recovery_api.selectors.audits import audit_list, certified_by_lane
+from recovery_api.selectors.ends import pipeline_get, source_spelling
+from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
+from recovery_api.selectors.intents import Waiting, intent_waiting
+from recovery_api.selectors.omissions import omission_list
+from recovery_api.selectors.plans import plan_list
+from recovery_api.selectors.recoveries import recovery_list
+from recovery_api.selectors.registry import claim_list, generation_list, live_work, pipeline_history
+from recovery_api.services.audits import audit_request
+from recovery_api.services.plans import plan_request
+
+SHOWN = 5
+SHOWN_GENERATIONS = 20
+
+
+def pipeline(request: HttpRequest, name: str) -> HttpResponse:
+    try:
+        found = pipeline_get(name)
+    except NotFound as error:
+        return gone_page(request, Pipeline, name, error)
+    now = timezone.now()
+    status = pipeline_status(found, now)
+    work = live_work(found)
+    context = {
+        "pipeline": found,
+        "status": status,
+        "advice": advice_of(status, now),
+        "work": _with_waiting(work, now),
+        "audit_unless": _under_way(work, IntentAction.AUDIT),
+        "plan_unless": _plan_unless(status, work),
+        **_evidence(found, status),
+        **_history(found),
+        **reading_context(found.sink, found),
+    }
+    return render(request, "pipelines/pipeline.html", context)
+
+
+def work_of(request: HttpRequest, name: str) -> HttpResponse:
+    """The live region of the page: what is queued or running now. Asked again while there is some."""
+    try:
+        found = pipeline_get(name)
+    except NotFound as error:
+        return error_page(request, error)
+    work = _with_waiting(live_work(found), timezone.now())
+    return render(request, "pipelines/_work.html", {"pipeline": found, "work": work, "was_polled": True})
+
+
+def audit(request: HttpRequest, name: str) -> HttpResponse:
+    """Asks for an audit and goes to its work."""
+    try:
+        intent = audit_request(
+            pipeline_get(name), actor=actor(request), now=timezone.now(), frontier=_frontier(request), is_full=True
+        )
+    except FencepostError as error:
+        return error_page(request, error, back=request.path.removesuffix("audit/"))
+    messages.info(request, "The audit is queued. Its verdict appears on the pipeline's page.")
+    return redirect("work", intent.id)
+
+
+def plan(request: HttpRequest, name: str) -> HttpResponse:
+    """Asks for a plan and goes to its page, which fills as it is computed."""
+    try:
+        planned, _ = plan_request(
+            pipeline_get(name), actor=actor(request), now=timezone.now(), frontier=_frontier(request)
+        )
+    except FencepostError as error:
+        return error_page(request, error, back=request.path.removesuffix("plan/"))
+    return redirect("plan", planned.id)
+
+
+def _with_waiting(work: list[Intent], now: datetime) -> list[tuple[Intent, Waiting | None]]:
+    """Each piece of work with what to say of it while it gives no answer."""
+    return [(intent, intent_waiting(intent, now)) for intent in work]
+
+
+def _frontier(request: HttpRequest) -> str | None:
+    return request.POST.get("frontier", "").strip() or None
+
+
+def _under_way(work: list[Intent], action: str) -> str:
+    """Why the same is not asked for again. Empty: nothing of the kind is under way."""
+    return "One is queued or running already; see below." if any(one.action == action for one in work) else ""
+
+
+def _plan_unless(status: PipelineStatus, work: list[Intent]) -> str:
+    if status.pipeline.sink.restored_at is not None:
+        return "The sink was restored: settle it first."
+    if status.recovery is not None and status.recovery.finished_at is None:
+        return "A recovery is unfinished: let it end, or settle it."
+    return _under_way(work, IntentAction.PLAN)
+
+
+def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
+    """The last audit's lanes and grounds, and what is known of how long its evidence lasts."""
+    spelling = source_spelling(found.source)
+    lanes = []
+    if status.audit is not None:
+        lanes = lanes_of(status.audit, spelling, certified_by_lane(found), _starts(status.recovery))
+    audit_ = status.audit
+    return {
+        "audit": audit_,
+        "frontier": frontier_format(audit_.frontier, spelling) if audit_ else "",
+        "lanes": lanes,
+        "drawn_findings": len(audit_.findings) if audit_ else 0,
+        "retention": found.source.options.get("retention", "keeps"),
+    }
+
+
+def _starts(recovery: Recovery | None) -> dict[str, Any]:
+    return dict(recovery.start or {}) if recovery else {}
+
+
+def _history(found: Pipeline) -> dict[str, Any]:
+    omissions = list(omission_list(found)[: SHOWN + 1])
+    options = pipeline_options_parse(found.options)
+    return {
+        "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
+        "plans": list(plan_list(found).only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]),
+        "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
+        "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
+        "has_more_omissions": len(omissions) > SHOWN,
+        "generations": list(generation_list(found)[:SHOWN_GENERATIONS]),
+        "claims": list(claim_list(found).select_related("recovery")[:SHOWN_GENERATIONS]),
+        "events": list(pipeline_history(found)[:SHOWN]),
+        "options": [(option, options[option.name], option.name in found.options) for option in OPTIONS.options],
+    }
+
+
+def _spelled(omission: Any, found: Pipeline) -> str:
+    row = {omission.lane: {"position": str(omission.position), "ordinal": str(omission.ordinal)}}
+    return frontier_format(row, source_spelling(found.source))

@@ -1,0 +1,127 @@
+"""Registering, changing and retiring a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from dashboard.access import actor
+from dashboard.forms import PipelineForm, initial_of
+from dashboard.views.errors import gone_page
+from recovery_api.domain.errors import BadInput, FencepostError, NotFound
+from recovery_api.domain.pipelines import OPTIONS
+from recovery_api.models import End, Pipeline, Plan
+from recovery_api.models.plans import WAITING_STATES
+from recovery_api.selectors.ends import pipeline_get, sink_get, sink_list, source_get, source_list
+from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
+from recovery_api.services.retirement import pipeline_retire
+
+
+def add(request: HttpRequest) -> HttpResponse:
+    """A source, a sink that serves no pipeline yet, and the keys owed; of ends that passed their test."""
+    names: dict[str, Any] = {
+        "sources": list(source_list().values_list("name", flat=True)),
+        "sinks": list(
+            sink_list()
+            .exclude(pipelines__retired_at__isnull=True, pipelines__isnull=False)
+            .values_list("name", flat=True)
+        ),
+    }
+    if request.method == "POST":
+        form = PipelineForm(request.POST, options=OPTIONS.options, **names)
+        if form.is_valid():
+            try:
+                name = _create(request, form)
+            except FencepostError as error:
+                form.error_place(error)
+            else:
+                messages.success(request, f"{name} is registered. Audit it, and its status is known.")
+                return redirect("pipeline", name)
+    else:
+        given = {name: request.GET.get(name, "") for name in ("source", "sink", "name")}
+        form = PipelineForm(options=OPTIONS.options, initial=given, **names)
+    context = {"form": form, **names, "offers_untested": form.is_bound and bool(form.errors)}
+    return render(request, "pipelines/add.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Scope, options and the rule about approvers, all of them; what lapses is shown before."""
+    try:
+        found = pipeline_get(name)
+    except NotFound as error:
+        return gone_page(request, Pipeline, name, error)
+    shape: dict[str, Any] = {"options": OPTIONS.options, "sources": [], "sinks": [], "has_ends": False}
+    if request.method == "POST":
+        form = PipelineForm(request.POST, **shape)
+        if form.is_valid():
+            try:
+                pipeline_update(
+                    found,
+                    scope=form.keys(),
+                    options=form.given_options(),
+                    requires_other_approver=not form.cleaned_data["author_may_approve"],
+                    actor=actor(request),
+                    now=timezone.now(),
+                )
+            except FencepostError as error:
+                form.error_place(error)
+            else:
+                messages.success(request, f"{name} is changed.")
+                return redirect("pipeline", name)
+    else:
+        initial = {
+            "scope_kind": "every" if found.scope is None else "some",
+            "scope": "\n".join(found.scope or []),
+            "author_may_approve": not found.requires_other_approver,
+            **initial_of(found.options, OPTIONS.options),
+        }
+        form = PipelineForm(initial=initial, **shape)
+    waiting = Plan.objects.filter(pipeline=found, state__in=WAITING_STATES).count()
+    context = {"pipeline": found, "form": form, "waiting_plans": waiting}
+    return render(request, "pipelines/edit.html", context, status=400 if form.is_bound and form.errors else 200)
+
+
+def retire(request: HttpRequest, name: str) -> HttpResponse:
+    """Out of use, after its name was typed."""
+    try:
+        found = pipeline_get(name)
+    except NotFound as error:
+        return gone_page(request, Pipeline, name, error)
+    waiting = Plan.objects.filter(pipeline=found, state__in=WAITING_STATES).count()
+    context: dict[str, Any] = {"word": "pipeline", "end": found, "used_by": [], "waiting_plans": waiting}
+    if request.method == "POST":
+        try:
+            pipeline_retire(found, request.POST.get("confirm", ""), actor=actor(request), now=timezone.now())
+        except FencepostError as error:
+            return render(request, "retire.html", {**context, "error": error}, status=409)
+        messages.success(request, f"{name} is out of use. Its history stays; its sink and its name are free.")
+        return redirect("overview")
+    return render(request, "retire.html", context)
+
+
+def _create(request: HttpRequest, form: PipelineForm) -> str:
+    """Raises: FencepostError; BadInput where an end never passed a test and that was not accepted on purpose."""
+    source, sink = source_get(form.cleaned_data["source"]), sink_get(form.cleaned_data["sink"])
+    name: str = form.cleaned_data["name"]
+    given: dict[str, Any] = {"scope": form.keys(), "options": form.given_options()}
+    pipeline_check(name, sink, **given)
+    if request.POST.get("do") != "untested":
+        ends: tuple[tuple[str, End], ...] = (("source", source), ("sink", sink))
+        for word, end in ends:
+            if end.report is None or not end.report["is_usable"]:
+                problem = "never passed a test" if end.report is None else "could not serve when it was tested"
+                raise BadInput(f"pipeline.{word}", f"{end.name} {problem}.", "Test it on its page, or register anyway.")
+    pipeline_create(
+        name,
+        source,
+        sink,
+        requires_other_approver=not form.cleaned_data["author_may_approve"],
+        actor=actor(request),
+        now=timezone.now(),
+        **given,
+    )
+    return name

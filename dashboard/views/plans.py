@@ -1,0 +1,138 @@
+"""Plans: what would be sent and under which conditions, approved by digest, applied with a reason."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.access import actor
+from dashboard.views.audits import RETIRED
+from dashboard.views.errors import errors_shown
+from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.plans import EvidenceClass
+from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
+from recovery_api.rows import finding_as_row, plan_as_row
+from recovery_api.selectors.findings import plan_findings
+from recovery_api.selectors.intents import intent_waiting
+from recovery_api.selectors.plans import approval_ends_at, plan_estimate, plan_get
+from recovery_api.selectors.recoveries import recovery_of_plan
+from recovery_api.services import plans, recoveries
+
+COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
+LISTED = ("coordinate", "lane", "evidence_class", "history_digest")
+
+
+@require_GET
+@errors_shown
+def plan_show(request: HttpRequest, plan_id: UUID) -> HttpResponse:
+    plan = plan_get(plan_id)
+    is_computing = plan.state in COMPUTING
+    if request.htmx:
+        if not is_computing:
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        return render(request, "plans/_computing.html", _context(request, plan))
+    return render(request, "plans/plan.html", _context(request, plan))
+
+
+@require_POST
+@errors_shown
+def plan_approve(request: HttpRequest, plan_id: UUID) -> HttpResponse:
+    """Approve the digest the page showed. Another one by now is refused, and the page says how to look again."""
+    try:
+        plans.plan_approve(plan_id, request.POST.get("digest", ""), actor(request), timezone.now())
+    except Refused as refusal:
+        return _again(request, plan_id, refusal)
+    return redirect("plan", plan_id)
+
+
+@require_POST
+@errors_shown
+def plan_apply(request: HttpRequest, plan_id: UUID) -> HttpResponse:
+    """Start the recovery of an approved plan. A double click and a second person land on the same recovery."""
+    try:
+        recovery = recoveries.recovery_request(
+            plan_id,
+            request.POST.get("reason", ""),
+            request.POST.get("confirm", "").strip(),
+            actor(request),
+            now=timezone.now(),
+            attestations=request.POST.getlist("attest"),
+        )
+    except (Refused, BadInput) as refusal:
+        return _again(request, plan_id, refusal)
+    return redirect("recovery", recovery.id)
+
+
+@require_GET
+@errors_shown
+def plan_events(request: HttpRequest, plan_id: UUID) -> HttpResponse:
+    """The plan's events as CSV: coordinate, lane, evidence class, payload digest. No content."""
+    plan = plan_get(plan_id)
+    response = StreamingHttpResponse(_lines(plan), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="plan-{plan.id}.csv"'
+    return response
+
+
+class _Echo:
+    """A file that gives back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(["coordinate", "lane", "evidence class", "payload digest"])
+    for finding in plan_findings(plan):
+        if finding.evidence_class:
+            row = finding_as_row(plan.pipeline, finding)
+            yield writer.writerow([row[name] for name in LISTED])
+
+
+def _again(request: HttpRequest, plan_id: UUID, refusal: Refused | BadInput) -> HttpResponse:
+    """The page as it is now, with why not, and what the form held."""
+    context = {
+        **_context(request, plan_get(plan_id)),
+        "refusal": {"says": str(refusal), "remedy": ""},
+        "given": {"reason": request.POST.get("reason", ""), "confirm": request.POST.get("confirm", "")},
+    }
+    return render(request, "plans/plan.html", context, status=409 if isinstance(refusal, Refused) else 422)
+
+
+def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
+    now = timezone.now()
+    intent = plan.intents.filter(state__in=LIVE_STATES).first() if plan.state in COMPUTING else None
+    later = plan.pins.get("later_keys") or {"count": "0", "first": []}
+    row = plan_as_row(plan)
+    return {
+        "plan": plan,
+        "pipeline": plan.pipeline,
+        "row": row,
+        "is_computing": plan.state in COMPUTING,
+        "is_waiting": plan.state in WAITING_STATES,
+        "intent": intent,
+        "waiting": intent_waiting(intent, now) if intent else None,
+        "is_author_barred": plan.pipeline.requires_other_approver and actor(request) == plan.author,
+        "estimate": plan_estimate(plan) if plan.state in WAITING_STATES else None,
+        "approval_ends_at": approval_ends_at(plan),
+        "approval_seconds": pipeline_options_parse(plan.pipeline.options)["approval_seconds"],
+        "retired_says": RETIRED if plan.pipeline.retired_at else "",
+        "recovery": recovery_of_plan(plan.id) if plan.state == PlanState.APPLIED else None,
+        "attestation": LATER_EVENTS_CONFIRMED if later["count"] != "0" else "",
+        "later": later,
+        "frontier_says": row["frontier"] or "the safe frontier",
+        "unlisted_count": max((plan.batch_count or 0) - plan.listed_count, 0),
+        "weaknesses": plan.pins.get("weaknesses", []),
+        "classes": [(name.value, plan.batch[name]) for name in EvidenceClass if name in plan.batch],
+        "conditions": sorted(plan.conditions, key=lambda condition: condition["holds"] is True),
+        "parts_count": len(plan.pins.get("parts", [])) or 1,
+    }

@@ -1,0 +1,50 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import login, logout
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from dashboard import sign_in_limit
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """A name and a password; after too many wrong ones, a pause that is said."""
+    if request.method == "POST":
+        address, name = request.META.get("REMOTE_ADDR", ""), request.POST.get("username", "")
+        if seconds := sign_in_limit.wait_seconds(address, name):
+            context = {"form": AuthenticationForm(request), "wait_seconds": seconds, "next": _next(request)}
+            paused = render(request, "sign_in.html", context, status=429)
+            paused["Retry-After"] = str(seconds)
+            return paused
+        form = AuthenticationForm(request, data=request.POST)
+        if form.is_valid():
+            sign_in_limit.succeeded(address, name)
+            login(request, form.get_user())
+            return redirect(_next(request))
+        sign_in_limit.failed(address, name)
+    elif request.user.is_authenticated:
+        return redirect(_next(request))
+    else:
+        form = AuthenticationForm(request)
+    return render(request, "sign_in.html", {"form": form, "next": _next(request)})
+
+
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect(settings.LOGOUT_REDIRECT_URL)
+
+
+def _next(request: HttpRequest) -> str:
+    """Where to go afterwards: only ever an address of this site."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)

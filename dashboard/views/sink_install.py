@@ -1,0 +1,83 @@
+"""The sink kit: its SQL shown for whoever may run it, or run by a worker as whoever may."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.access import actor
+from dashboard.forms import InstallForm
+from dashboard.views.errors import error_page, gone_page
+from recovery_api.domain.errors import FencepostError, NotFound
+from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState, Sink
+from recovery_api.selectors.ends import sink_get
+from recovery_api.selectors.intents import intent_get
+from recovery_api.services.sink_jobs import sink_install_request
+
+
+def install(request: HttpRequest, name: str) -> HttpResponse:
+    """For a registered sink."""
+    try:
+        sink = sink_get(name)
+    except NotFound as error:
+        return gone_page(request, Sink, name, error)
+    about = {"title": sink.name, "sink": sink, "back": reverse("sink", args=[name])}
+    return _page(request, about, {"sink": sink}, reverse("sink-install", args=[name]))
+
+
+def install_first(request: HttpRequest, intent_id: UUID) -> HttpResponse:
+    """For the options of a test, before the sink is registered."""
+    try:
+        tested = intent_get(intent_id)
+        if tested.action != IntentAction.CONNECTION_TEST or tested.arguments.get("kind") != "postgresql_kit":
+            raise NotFound(f"Test {intent_id}", "the control database", "Register a sink again.")
+    except FencepostError as error:
+        return error_page(request, error)
+    name = request.GET.get("name", "")
+    back = f"{reverse('sink-add')}?from={intent_id}"
+    about = {"title": name or "the new sink", "sink": None, "back": back}
+    return _page(
+        request, about, {"options": tested.arguments["options"]}, reverse("sink-install-first", args=[intent_id])
+    )
+
+
+def _page(request: HttpRequest, about: dict[str, Any], which: dict[str, Any], url: str) -> HttpResponse:
+    form = InstallForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            intent = sink_install_request(
+                actor=actor(request),
+                now=timezone.now(),
+                is_shown_only=request.POST.get("do") != "install",
+                connection=form.cleaned_data["connection"] or None,
+                grants=form.grants(),
+                **which,
+            )
+        except FencepostError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect(f"{url}?job={intent.id}")
+    job = _job(request.GET.get("job", ""))
+    context = {
+        **about,
+        "form": form,
+        "url": url,
+        "job": job,
+        "job_is_live": job is not None and job.state in LIVE_STATES,
+        "result": job.result if job and job.state == IntentState.DONE else None,
+    }
+    template = "ends/_install_job.html" if request.headers.get("HX-Request") else "ends/install.html"
+    return render(request, template, context, status=400 if form.is_bound and form.errors else 200)
+
+
+def _job(text: str) -> Intent | None:
+    try:
+        intent = intent_get(UUID(text)) if text else None
+    except (ValueError, FencepostError):
+        return None
+    return intent if intent and intent.action == IntentAction.SINK_INSTALL else None

@@ -1,0 +1,84 @@
+"""The fence as the sink says now: asked for as a job, shown beside what the control database remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from dashboard.access import actor
+from dashboard.views.errors import error_page
+from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.kinds import kind_get
+from recovery_api.models import LIVE_STATES, IntentState, Pipeline, Sink
+from recovery_api.selectors.ends import sink_get
+from recovery_api.selectors.registry import claim_list, pipelines_of, sink_reading_latest
+from recovery_api.services.sink_jobs import sink_read_request
+
+
+def read(request: HttpRequest, name: str) -> HttpResponse:
+    """Asks the sink, through a worker, and goes back to where the answer is shown."""
+    try:
+        sink = sink_get(name)
+        sink_read_request(sink, actor=actor(request), now=timezone.now())
+    except FencepostError as error:
+        return error_page(request, error)
+    pipeline = pipelines_of(sink).first() if request.POST.get("back") == "pipeline" else None
+    page = reverse("pipeline", args=[pipeline.name]) if pipeline else reverse("sink", args=[name])
+    return redirect(f"{page}#fence")
+
+
+def reading(request: HttpRequest, name: str) -> HttpResponse:
+    """The region with the newest answer. Asked again while one is on its way."""
+    try:
+        sink = sink_get(name)
+    except FencepostError as error:
+        return error_page(request, error)
+    return render(request, "ends/_reading.html", reading_context(sink, pipelines_of(sink).first()))
+
+
+def reading_context(sink: Sink, pipeline: Pipeline | None) -> dict[str, Any]:
+    """What the region shows: the newest reading, whether it is still on its way, and where memory and sink differ."""
+    has_fence = kind_get(sink.kind).archetype == Archetype.FENCED
+    intent = sink_reading_latest(sink) if has_fence else None
+    found = intent.result if intent and intent.state == IntentState.DONE else None
+    return {
+        "sink": sink,
+        "has_fence": has_fence,
+        "reading": intent,
+        "reading_is_live": intent is not None and intent.state in LIVE_STATES,
+        "found": found,
+        "found_at": parse_datetime(found["read_at"]) if found else None,
+        "divergence": divergence(found, pipeline) if found else [],
+        "reading_back": "pipeline" if pipeline else "sink",
+    }
+
+
+def divergence(found: dict[str, Any], pipeline: Pipeline | None) -> list[str]:
+    """Where what the sink said differs from what was remembered then, each with what it means."""
+    said = [
+        f"The sink lies behind the memory of it: {reason}. It was restored or replaced." for reason in found["behind"]
+    ]
+    remembered = found.get("remembered")
+    if remembered and not said:
+        for word, means in (
+            ("counter", "relays or others took generations since; that is normal"),
+            ("fence", "a relay started, or another recoverer claimed, since"),
+        ):
+            if found[word] != remembered[word]:
+                said.append(f"Its {word} is {found[word]} and was {remembered[word]} when last seen: {means}.")
+    if pipeline is not None:
+        states = {claim["generation"]: claim["state"] for claim in found["claims"]}
+        for claim in claim_list(pipeline)[:20]:
+            now = states.get(str(claim.generation))
+            if now is not None and now != claim.state:
+                said.append(
+                    f"Claim {claim.generation} is remembered as {claim.state}; the sink says {now}. The sink is right: "
+                    "settling its recovery brings the memory to it."
+                )
+    return said

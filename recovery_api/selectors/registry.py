@@ -1,0 +1,81 @@
+"""Reads about what is registered: who uses it, what happened to it, what is left of a retired one."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db.models import QuerySet
+
+from recovery_api.models import (
+    LIVE_STATES,
+    Claim,
+    End,
+    Event,
+    EventKind,
+    Generation,
+    Intent,
+    IntentAction,
+    Pipeline,
+    Recovery,
+    RecoveryState,
+    Sink,
+    Source,
+)
+
+Registered = TypeVar("Registered", Source, Sink, Pipeline)
+
+HISTORY_KINDS = (
+    EventKind.END_REGISTERED,
+    EventKind.END_CHANGED,
+    EventKind.SINK_INSTALLED,
+    EventKind.RETIRED,
+    EventKind.PIPELINE_CREATED,
+    EventKind.PIPELINE_CHANGED,
+)
+
+
+def retired_get(model: type[Registered], name: str) -> Registered | None:
+    """The last one of this name that was taken out of use. None: there never was one."""
+    found = model._default_manager.filter(name=name, retired_at__isnull=False)
+    return found.order_by("-retired_at").first()
+
+
+def pipelines_of(end: End) -> QuerySet[Pipeline]:
+    """The pipelines in use that use this end, by name."""
+    word = end._meta.model_name or ""
+    return Pipeline.objects.filter(**{word: end}, retired_at__isnull=True).order_by("name")
+
+
+def end_history(end: End) -> QuerySet[Event]:
+    """What was done to this end, newest first. An edit is told once for each pipeline it touched."""
+    about = {"end": end._meta.model_name, "end_id": str(end.pk)}
+    return Event.objects.filter(kind__in=HISTORY_KINDS, data__contains=about).order_by("-id")
+
+
+def pipeline_history(pipeline: Pipeline) -> QuerySet[Event]:
+    """What was done to this pipeline's configuration and its ends', newest first."""
+    return Event.objects.filter(pipeline=pipeline, kind__in=HISTORY_KINDS).order_by("-id")
+
+
+def generation_list(pipeline: Pipeline) -> QuerySet[Generation]:
+    """The generations remembered of this pipeline, newest first."""
+    return Generation.objects.filter(pipeline=pipeline).order_by("-number")
+
+
+def claim_list(pipeline: Pipeline) -> QuerySet[Claim]:
+    """The claims remembered of this pipeline, newest first."""
+    return Claim.objects.filter(pipeline=pipeline).order_by("-generation")
+
+
+def sink_reading_latest(sink: Sink) -> Intent | None:
+    """The newest request to ask this sink for its fence, whatever its state."""
+    return Intent.objects.filter(action=IntentAction.SINK_READ, sink=sink).order_by("-created_at").first()
+
+
+def live_work(pipeline: Pipeline) -> list[Intent]:
+    """What is queued or running for this pipeline, oldest first."""
+    return list(Intent.objects.filter(pipeline=pipeline, state__in=LIVE_STATES).order_by("created_at"))
+
+
+def unfinished_recovery(pipeline: Pipeline) -> Recovery | None:
+    return Recovery.objects.filter(pipeline=pipeline).exclude(state=RecoveryState.FINISHED).first()

@@ -1,0 +1,79 @@
+"""Reading one event at both ends: asked for by name, logged, and kept for a short while only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.frontiers import coordinate_as_row
+from recovery_api.models import LIVE_STATES, EventContent, EventKind, Intent, IntentAction, Pipeline
+from recovery_api.selectors.ends import source_spelling
+from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_create, intent_finish
+
+KEPT_FOR = timedelta(minutes=30)
+CONTENT_LIMIT_BYTES = 64 * 2**20
+"""A larger content is counted and digested, and not brought over."""
+
+
+def event_read_request(
+    pipeline: Pipeline, lane: str, coordinate: Coordinate, *, actor: str, now: datetime, wake: bool = True
+) -> Intent:
+    """An intent to read this event at both ends, content included; the live one where somebody asked already.
+
+    Either way it stands in the timeline that `actor` asked.
+    """
+    arguments = {"lane": lane, **coordinate_as_row(coordinate)}
+    with transaction.atomic():
+        Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.pk)
+        _log(pipeline, lane, coordinate, f"{actor} asked to read the event at", actor, now)
+        live = Intent.objects.filter(
+            action=IntentAction.EVENT_READ, pipeline=pipeline, arguments=arguments, state__in=LIVE_STATES
+        ).first()
+        if live is not None:
+            return live
+        return intent_create(
+            IntentAction.EVENT_READ, actor=actor, now=now, pipeline=pipeline, arguments=arguments, wake=wake
+        )
+
+
+def event_read_record(intent: Intent, found: Mapping[str, Any], content: bytes | None, now: datetime) -> None:
+    """Ends the intent with what both ends say; the content lies apart, where roles are asked first.
+
+    Raises: Refused where the intent is no longer ours.
+    """
+    with transaction.atomic():
+        if content is not None:
+            EventContent.objects.update_or_create(
+                intent=intent, defaults={"body": content, "kept_until": now + KEPT_FOR}
+            )
+        intent_finish(intent, found, now)
+
+
+def event_content_downloaded(content: EventContent, *, actor: str, now: datetime) -> None:
+    """Writes in the timeline that `actor` took the whole content away."""
+    given = content.intent.arguments
+    coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
+    says = f"{actor} downloaded {len(content.body)} bytes of the event at"
+    _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
+
+
+def event_contents_purge(now: datetime) -> int:
+    """How many contents went because their time is over."""
+    return EventContent.objects.filter(kept_until__lt=now).delete()[0]
+
+
+def _log(pipeline: Pipeline, lane: str, coordinate: Coordinate, says: str, actor: str, now: datetime) -> None:
+    spelled = coordinate_format(coordinate, source_spelling(pipeline.source))
+    event_append(
+        EventKind.CONTENT_READ,
+        actor=actor,
+        now=now,
+        says=f"{says} {spelled}.",
+        pipeline=pipeline,
+        data={"lane": lane, **coordinate_as_row(coordinate)},
+    )

@@ -1,0 +1,93 @@
+"""Short jobs at a sink: read what it holds now, show or install its kit. Asked for here, done by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.kinds import kind_get, options_parse
+from recovery_api.domain.kinds.postgresql_kit import KIND
+from recovery_api.models import EventKind, Intent, IntentAction, Pipeline, Sink
+from recovery_api.services.ends import options_check
+from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_create, intent_finish
+
+TRADES = ("relay", "recoverer", "auditor")
+
+
+def sink_read_request(sink: Sink, *, actor: str, now: datetime, wake: bool = True) -> Intent:
+    """An intent to ask the sink for its fence, counter and claims now. Raises: Refused where its kind has none."""
+    if kind_get(sink.kind).archetype != Archetype.FENCED:
+        reason = f"a {sink.kind} has no fence, no counter and no claims"
+        raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
+    return intent_create(
+        IntentAction.SINK_READ, actor=actor, now=now, sink=sink, pipeline=_pipeline_of(sink), wake=wake
+    )
+
+
+def sink_install_request(
+    *,
+    actor: str,
+    now: datetime,
+    is_shown_only: bool,
+    sink: Sink | None = None,
+    options: Mapping[str, Any] | None = None,
+    connection: str | None = None,
+    grants: Mapping[str, str] | None = None,
+    wake: bool = True,
+) -> Intent:
+    """An intent to show or install the kit: for a registered sink, or for `options` before there is one.
+
+    `connection`: a reference to whoever may install, in place of the sink's own; `grants`: trade -> login.
+    Raises: BadInput, UnknownOption; Refused where the sink's kind has no kit.
+    """
+    if (sink is None) == (options is None):
+        raise BadInput("sink install", "needs exactly one sink", "Name a registered sink, or give its options.")
+    if sink is not None and sink.kind != KIND.name:
+        raise Refused(f"installing the kit for {sink.name}", f"a {sink.kind} has none", f"Only {KIND.name} has a kit.")
+    arguments: dict[str, Any] = {"is_shown_only": is_shown_only, "grants": _grants_check(grants or {})}
+    if options is not None:
+        arguments["options"] = options_check("sink", KIND.name, options)
+    if connection:
+        arguments["connection"] = options_parse(KIND, {"connection": connection})["connection"]
+    return intent_create(
+        IntentAction.SINK_INSTALL,
+        actor=actor,
+        now=now,
+        sink=sink,
+        pipeline=_pipeline_of(sink) if sink else None,
+        arguments=arguments,
+        wake=wake,
+    )
+
+
+def sink_install_record(intent: Intent, result: Mapping[str, Any], now: datetime) -> None:
+    """Ends the intent with what was shown or installed; what was installed is an event. Raises: Refused where lost."""
+    with transaction.atomic():
+        intent_finish(intent, result, now)
+        if not result.get("installed"):
+            return
+        name = intent.sink.name if intent.sink else "a sink that is not registered yet"
+        says = f"Sink kit {result['kit_version']} was installed in schema {result['schema']} for {name}."
+        data = {"schema": result["schema"], "granted": result["granted"], "intent": str(intent.id)}
+        if intent.sink is not None:
+            data |= {"end": "sink", "end_id": str(intent.sink.pk), "name": intent.sink.name}
+        event_append(
+            EventKind.SINK_INSTALLED, actor=intent.created_by, now=now, says=says, pipeline=intent.pipeline, data=data
+        )
+
+
+def _grants_check(grants: Mapping[str, str]) -> dict[str, str]:
+    for trade, login in grants.items():
+        if trade not in TRADES or not isinstance(login, str) or not login or "\x00" in login or len(login) > 63:
+            raise BadInput("grants", f"{trade!r} to {login!r} cannot be granted", f"Trades: {', '.join(TRADES)}.")
+    return dict(grants)
+
+
+def _pipeline_of(sink: Sink) -> Pipeline | None:
+    return Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()

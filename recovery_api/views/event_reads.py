@@ -1,0 +1,78 @@
+"""One event at both ends, content included: asked for by name, logged, and gone after a short while."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from recovery_api.domain.coordinates import coordinate_parse
+from recovery_api.schema import operation
+from recovery_api.selectors.ends import pipeline_get, source_spelling
+from recovery_api.selectors.findings import event_content_get
+from recovery_api.serializers.fields import Body, Text
+from recovery_api.serializers.shapes import IntentShape
+from recovery_api.services.event_reads import event_content_downloaded, event_read_request
+from recovery_api.views.base import ApiView, accepted
+from recovery_api.views.idempotent import idempotent
+from recovery_api.views.permission import actor
+
+BYTES = "application/octet-stream"
+
+
+class BytesRenderer(BaseRenderer):
+    """For negotiation alone: bytes are answered as they are."""
+
+    media_type = BYTES
+    format = "bin"
+
+
+class EventReadBody(Body):
+    coordinate = Text(help_text="In the source's spelling.")
+    lane = Text(required=False, help_text="0, unless said.")
+
+
+class EventReads(ApiView):
+    @operation(
+        "read_event",
+        "Read one event at both ends: an intent whose result has both sides' digests.\n\nIts content, where the source "
+        "holds it, is at `/intents/{intent_id}/content` for half an hour.",
+        answer=IntentShape,
+        status=202,
+        body=EventReadBody,
+        is_named=True,
+        errors=[404],
+        request_example={"coordinate": "7001:42"},
+        tag="events",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = EventReadBody.read(request.data)
+        pipeline = pipeline_get(name)
+        coordinate = coordinate_parse(given["coordinate"], source_spelling(pipeline.source))
+        lane = given.get("lane", "0")
+        return accepted(event_read_request(pipeline, lane, coordinate, actor=actor(request), now=timezone.now()))
+
+
+class IntentContent(ApiView):
+    renderer_classes = [JSONRenderer, BytesRenderer]
+
+    @operation(
+        "show_content",
+        "The content an event reading brought, byte for byte as the source printed it.\n\nThat it was taken stands in the "
+        "timeline.",
+        answer={(200, BYTES): OpenApiTypes.BINARY},
+        errors=[404],
+        tag="events",
+    )
+    def get(self, request: Request, intent_id: str) -> HttpResponse:
+        content = event_content_get(intent_id)
+        event_content_downloaded(content, actor=actor(request), now=timezone.now())
+        headers = {
+            "Content-Disposition": f'attachment; filename="{content.intent_id}.bin"',
+            "X-Content-Type-Options": "nosniff",
+        }
+        return HttpResponse(bytes(content.body), content_type=BYTES, headers=headers)

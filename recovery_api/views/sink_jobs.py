@@ -1,0 +1,77 @@
+"""Short jobs at a sink: settle it, read its fence now, show or install its kit. Each is an intent; a worker does it."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from recovery_api.schema import operation
+from recovery_api.selectors.ends import sink_get
+from recovery_api.serializers.fields import Body, Flag, Text
+from recovery_api.serializers.shapes import IntentShape
+from recovery_api.services.sink_jobs import TRADES, sink_install_request, sink_read_request
+from recovery_api.services.sinks import sink_settle_request
+from recovery_api.views.base import ApiView, accepted
+from recovery_api.views.ends import NothingBody
+from recovery_api.views.idempotent import idempotent
+from recovery_api.views.permission import actor
+
+
+class InstallBody(Body):
+    is_shown_only = Flag(help_text="true: the result is the SQL, to read and run; false: a worker runs it.")
+    connection = Text(required=False, help_text="A reference to whoever may install: env:NAME or file:/path.")
+    grants = serializers.DictField(required=False, child=Text(), help_text=f"{', '.join(TRADES)} -> a login.")
+
+
+class SinkSettle(ApiView):
+    @operation(
+        "settle_sink",
+        "Compare the sink with what it said before and, where it was restored, make it safe again.",
+        answer=IntentShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        return accepted(sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now()))
+
+
+class SinkRead(ApiView):
+    @operation(
+        "read_sink",
+        "Ask the sink for its fence, counter and claims as they are now: an intent whose result says.",
+        answer=IntentShape,
+        status=202,
+        body=NothingBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        NothingBody.read(request.data)
+        return accepted(sink_read_request(sink_get(name), actor=actor(request), now=timezone.now()))
+
+
+class SinkInstall(ApiView):
+    @operation(
+        "install_sink",
+        "Show the sink kit's SQL, or install it: an intent.",
+        answer=IntentShape,
+        status=202,
+        body=InstallBody,
+        is_named=True,
+        errors=[404],
+        request_example={"is_shown_only": True},
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = InstallBody.read(request.data)
+        return accepted(sink_install_request(sink=sink_get(name), actor=actor(request), now=timezone.now(), **given))

@@ -1,0 +1,201 @@
+"""Every page looked at by axe-core, light and dark; and what two people and two tabs do to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.urls import get_resolver, reverse
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from recovery_api.domain.access import PAGES
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.models import Recovery, RecoveryState
+from recovery_api.services.event_reads import event_read_request
+from recovery_api.services.plans import plan_lapse, plan_request
+from tests.browser.conftest import WAIT_MS, Worker, axe_violations
+from tests.integration.recovery.world import World, run
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+NOT_PAGES = {"event-content", "plan-events", "recovery-certificate-json"}
+"""Routes that give a file, or a part of a page, and no page."""
+FRAGMENTS = {"pipeline-work", "sink-reading", "job"}
+
+
+@pytest.fixture
+def addresses(world: World) -> Callable[[], dict[str, str]]:
+    """Everything there can be to look at: an audit, a plan, a recovery with its certificate, an event that was read."""
+
+    def make() -> dict[str, str]:
+        audit = world.audit()
+        recovery = world.recover()
+        plan = world.plan()
+        first = audit.listing.order_by("number").first()
+        at = Coordinate(first.position, first.ordinal)
+        intent = run(event_read_request(world.pipeline, "0", at, actor="ada", now=timezone.now(), wake=False))
+        arguments: dict[str, list[Any]] = {
+            "audit": [audit.id],
+            "findings": [audit.id],
+            "plan": [recovery.plan_id],
+            "recovery": [recovery.id],
+            "recovery-certificate": [recovery.id],
+            "work": [intent.id],
+            **{key: [world.pipeline.source.name] for key in ("source", "source-edit", "source-retire")},
+            **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
+            **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},
+            "pipeline-timeline": [world.pipeline.name],
+        }
+        there = {name for name in get_resolver().reverse_dict if isinstance(name, str)}
+        names = [name for name, method in PAGES if method == "GET" and name in there]
+        found = {
+            name: reverse(name, args=arguments.get(name, [])) for name in names if name not in NOT_PAGES | FRAGMENTS
+        }
+        found["finding"] += f"?audit={audit.id}&lane=0&at={world.coordinate('k0')}"
+        found["plan nothing owed"] = reverse("plan", args=[plan.id])
+        found["not found"] = reverse("plan", args=[audit.id])
+        return found
+
+    return make
+
+
+def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
+    addresses: Callable[[], dict[str, str]], open_page: Callable[..., Page]
+) -> None:
+    found = addresses()
+    seeing, configuring, nobody = open_page("approver"), open_page("admin"), open_page()
+    wrong: dict[str, list[str]] = {}
+    for name, address in {**found, "sign-in": reverse("sign-in")}.items():
+        page = configuring if name.endswith(("-add", "-edit", "-retire", "-install")) else seeing
+        page = nobody if name == "sign-in" else page
+        said = wrong.setdefault(name, [])
+        page.emulate_media(color_scheme="light")
+        page.goto(address)
+        said += axe_violations(page)
+        page.emulate_media(color_scheme="dark")
+        said += [f"dark: {violation}" for violation in axe_violations(page)]
+        for width in (320, 360, 768, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            if (over := page.evaluate("document.documentElement.scrollWidth - window.innerWidth")) > 0:
+                said.append(f"scrolls {over} px sideways at {width}")
+    assert {name: said for name, said in wrong.items() if said} == {}
+
+
+def test_axe_finds_nothing_on_a_plan_to_decide_and_a_recovery_that_runs(
+    world: World, open_page: Callable[..., Page]
+) -> None:
+    plan = world.plan()
+    page = open_page("approver")
+    page.goto(reverse("plan", args=[plan.id]))
+    assert axe_violations(page) == []
+    world.approve(plan)
+    page.reload()
+    assert axe_violations(page) == []
+    page.goto(reverse("recovery", args=[world.request(plan).id]))
+    assert axe_violations(page) == []
+
+
+SHIFTS = """() => {
+    window.shifted = [];
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries())
+            window.shifted.push([entry.value, entry.sources.map((s) => s.node && s.node.outerHTML ? s.node.outerHTML.slice(0, 120) : "")]);
+    }).observe({type: "layout-shift", buffered: true});
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_moves_while_a_recovery_is_followed(
+    world: World, worker: Worker, open_page: Callable[..., Page], width: int
+) -> None:
+    worker.hold()
+    recovery = world.request(world.approve(world.plan()))
+    page = open_page("ada", viewport={"width": width, "height": 900})
+    page.goto(reverse("recovery", args=[recovery.id]))
+    page.evaluate(SHIFTS)
+    polls: list[str] = []
+    page.on("response", lambda answer: polls.append(answer.url) if "phase=" in answer.url else None)
+    seen: list[Any] = []
+    with page.expect_navigation(timeout=WAIT_MS):  # the last poll loads the page again
+        worker.free()
+        while Recovery.objects.get(id=recovery.id).state != RecoveryState.FINISHED:
+            seen = page.evaluate("() => window.shifted || []") or seen
+            page.wait_for_timeout(100)
+    expect(page.get_by_role("link", name="Certificate")).to_be_visible(timeout=WAIT_MS)
+    assert len(polls) >= 2
+    assert seen == []
+
+
+def test_progress_survives_a_reload_and_shows_in_another_tab(
+    world: World, worker: Worker, open_page: Callable[..., Page]
+) -> None:
+    worker.hold()
+    recovery = world.request(world.approve(world.plan()))
+    first, second = open_page("ada"), open_page("grace")
+    address = reverse("recovery", args=[recovery.id])
+    first.goto(address)
+    second.goto(address)
+    first.get_by_label("Reason", exact=True).fill("let me look first")
+    first.get_by_role("button", name="Pause").click()
+    for page in (first, second):  # the other tab is told by its own poll
+        expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=WAIT_MS)
+    first.reload()
+    expect(first.locator("main")).to_contain_text("ada asked it to pause: let me look first")
+    second.get_by_label("Reason", exact=True).fill("go on")
+    second.get_by_role("button", name="Resume").click()
+    worker.free()
+    for page in (first, second):
+        expect(page.get_by_role("link", name="Certificate")).to_be_visible(timeout=WAIT_MS)
+
+
+def test_double_click_and_two_people_apply_one_recovery(world: World, open_page: Callable[..., Page]) -> None:
+    plan = world.approve(world.plan())
+    pages = [open_page("ada"), open_page("grace")]
+    for page in pages:
+        page.goto(reverse("plan", args=[plan.id]))
+        page.get_by_label("Reason", exact=True).fill("two of us")
+        page.get_by_label("The pipeline's name", exact=True).fill(world.pipeline.name)
+    for page in pages:
+        page.get_by_role("button", name="Send 12 events").dblclick()
+        page.wait_for_url("**/recoveries/**")
+    recovery = Recovery.objects.get()
+    assert [page.url.rstrip("/").rsplit("/", 1)[-1] for page in pages] == [str(recovery.id)] * 2
+    assert recovery.intents.count() == 1
+
+
+def test_approving_a_plan_that_lapsed_meanwhile_is_refused_with_a_page_that_says_so(
+    world: World, open_page: Callable[..., Page]
+) -> None:
+    plan = world.plan()
+    page = open_page("ada")
+    page.goto(reverse("plan", args=[plan.id]))
+    plan_lapse(plan, because="the sink's options changed", actor="admin", now=timezone.now())
+    page.get_by_role("button", name="Approve 12 events").click()
+    expect(page.get_by_role("alert").or_(page.locator(".problem"))).to_contain_text("it is lapsed, not ready")
+    expect(page.get_by_role("button", name="Plan again")).to_be_visible()
+
+
+def test_a_page_whose_pipeline_is_retired_meanwhile_says_so(world: World, open_page: Callable[..., Page]) -> None:
+    audit = world.audit()
+    page = open_page("ada")
+    page.goto(reverse("audit", args=[audit.id]))
+    world.pipeline.retired_at = timezone.now()
+    world.pipeline.save()
+    page.get_by_role("button", name="Audit again").click()
+    expect(page.locator("main")).to_contain_text("is not here")
+    page.goto(reverse("audit", args=[audit.id]))
+    expect(page.get_by_role("button", name="Audit again")).to_be_disabled()
+    expect(page.locator("main")).to_contain_text("The pipeline is retired")
+
+
+def test_a_plan_that_nobody_computes_says_that_nothing_is_lost(world: World, open_page: Callable[..., Page]) -> None:
+    plan, intent = plan_request(world.pipeline, actor="ada", now=timezone.now(), wake=False)
+    intent.created_at -= timedelta(minutes=3)
+    intent.save()
+    page = open_page("ada")
+    page.goto(reverse("plan", args=[plan.id]))
+    expect(page.locator("#live")).to_contain_text("Queued for 3 min; no worker has taken it. Nothing is lost.")
+    expect(page.locator("#live")).to_contain_text("make worker")

@@ -1,0 +1,83 @@
+"""What a person is told while work waits, and what becomes of work that is withdrawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from recovery_api.domain.errors import Refused
+from recovery_api.models import EventKind, IntentState, PlanState
+from recovery_api.selectors.intents import intent_waiting
+from recovery_api.selectors.plans import approval_ends_at, plan_estimate
+from recovery_api.selectors.recoveries import recovery_steps, timeline
+from recovery_api.services.audits import audit_request
+from recovery_api.services.intents import intent_take, intent_withdraw
+from recovery_api.services.plans import plan_record, plan_request, plan_start
+from recovery_api.services.recoveries import recovery_request
+from tests.integration.control.conftest import FRONTIER
+
+
+def test_work_that_nobody_takes_says_so_and_what_to_do(pipeline, now, later):
+    intent = audit_request(pipeline, actor="ada", now=now)
+    assert not intent_waiting(intent, later(seconds=3)).is_alone
+    waiting = intent_waiting(intent, later(minutes=3))
+    assert waiting.is_alone and "Queued for 3 min; no worker has taken it. Nothing is lost." in waiting.says
+    assert "make worker" in waiting.remedy
+
+
+def test_a_worker_that_fell_silent_is_named(pipeline, now, later):
+    intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/a", now)
+    assert "Taken by host/1/a" in intent_waiting(intent, later(seconds=3)).says
+    assert "host/1/a has been silent for 25 s" in intent_waiting(intent, later(seconds=25)).says
+
+
+def test_withdrawn_work_refuses_the_plan_it_was_for(pipeline, now):
+    plan, intent = plan_request(pipeline, actor="ada", now=now)
+    intent_withdraw(intent, actor="grace", now=now)
+    plan.refresh_from_db()
+    assert plan.state == PlanState.REFUSED and "grace withdrew it" in plan.says
+    with pytest.raises(Refused, match="it is over"):
+        intent_withdraw(intent, actor="grace", now=now)
+
+
+def test_withdrawn_audit_stands_in_the_timeline(pipeline, now):
+    intent = audit_request(pipeline, actor="ada", now=now)
+    intent_withdraw(intent, actor="ada", now=now)
+    intent.refresh_from_db()
+    assert intent.state == IntentState.CANCELLED
+    assert timeline(pipeline).last().kind == EventKind.WORK_FAILED
+
+
+def test_taken_work_is_not_withdrawn(pipeline, now):
+    intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/a", now)
+    with pytest.raises(Refused, match="a worker has taken it"):
+        intent_withdraw(intent, actor="ada", now=now)
+
+
+def test_a_recoverys_work_is_stopped_and_not_withdrawn(approved_plan, now):
+    recovery = recovery_request(approved_plan.id, "why", "mail", "ada", now=now)
+    with pytest.raises(Refused, match="belongs to a recovery"):
+        intent_withdraw(recovery.intents.get(), actor="ada", now=now)
+    assert {step.standing.value for step in recovery_steps(recovery, None)} == {"waiting"}
+
+
+def test_an_estimate_rests_on_the_plans_own_reading(pipeline, now, later):
+    plan, intent = plan_request(pipeline, actor="ada", now=now)
+    taken = intent_take(intent.id, "host/1/a", now)
+    plan_record(
+        plan_start(plan),
+        digest="d",
+        frontier=FRONTIER,
+        conditions=[],
+        batch={},
+        batch_count=20_000,
+        says="Owed.",
+        now=later(seconds=30),
+        intent=taken,
+    )
+    plan.refresh_from_db()
+    estimate = plan_estimate(plan)
+    assert estimate.seconds == 62 and "30 s, which is what the plan took" in estimate.says
+
+
+def test_an_approval_says_until_when_it_holds(approved_plan, later):
+    assert approval_ends_at(approved_plan) == later(days=1)

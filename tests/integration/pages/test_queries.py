@@ -1,0 +1,50 @@
+"""How many queries each page takes: a committed table, the same for a few rows and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
+
+pytestmark = pytest.mark.django_db
+
+BASELINE = {
+    # address -> queries, three of them for the session, the person and their roles
+    "/": 10,
+    "/?status=owed": 10,
+    "/timeline/": 4,
+    "/timeline/?pipeline=p1&kind=pipeline+created&actor=root": 4,
+    "/sources/": 5,
+    "/sinks/": 5,
+    "/sources/source%20p1/": 8,
+    "/sinks/sink%20p1/": 9,
+    "/pipelines/p1/": 16,
+    "/pipelines/p1/timeline/": 5,
+    "/add/pipeline/": 5,
+    "/pipelines/p1/edit/": 5,
+    "/sources/source%20p1/edit/": 6,
+}
+
+
+def test_pages_take_the_same_queries_for_few_rows_and_many(sign_in: Callable[..., Client]) -> None:
+    client = sign_in("admin", "viewer")
+    for numbers in (range(3), range(3, 60)):
+        now = timezone.now()
+        for number in numbers:
+            pipeline = pipeline_make(f"p{number}", now)
+            audit_make(pipeline, "owed", now)
+            if number % 2:
+                plan_make(pipeline, now)
+        assert {address: count(client, address) for address in BASELINE} == BASELINE, f"with {numbers.stop} pipelines"
+
+
+def count(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(address).status_code == 200
+    return len(queries)

@@ -1,0 +1,66 @@
+"""Putting the kit into a sink's database, or showing what would be run: one way for the command and for the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from recovery_api.domain.errors import BadInput
+from recovery_api.domain.kinds.postgresql_kit import kit_options
+from workers.connectors.credentials import credential_resolve
+from workers.connectors.postgresql.connection import Address, connection_open
+from workers.connectors.sinks.kit import kit_sql, names_get, quoted
+from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
+from workers.connectors.sinks.kit.install import kit_install
+
+TRADES = ("relay", "recoverer", "auditor")
+UNNAMED_DATABASE = "DATABASE"
+
+Grants = Iterable[tuple[str, str]]
+"""Pairs of a trade and the login that becomes one."""
+
+
+def kit_script(parsed: Mapping[str, Any], grants: Grants, database: str) -> str:
+    """What an administrator may run by hand: the kit and the grants in one transaction. Connects to nothing."""
+    options = kit_options(parsed)
+    names = names_get(options, database)
+    granted = [f"GRANT {quoted(getattr(names, trade))} TO {quoted(login)};" for trade, login in grants]
+    return "\n".join(["BEGIN;", kit_sql(options, database), *granted, "COMMIT;"])
+
+
+def kit_put(parsed: Mapping[str, Any], grants: Grants) -> dict[str, Any]:
+    """Installs the kit and grants its groups in one transaction; what is there already and the same is left.
+
+    Returns `{installed, schema, kit_version, roles, granted, undisciplined_paths}`. Raises what `kit_install` does.
+    """
+    granted: dict[str, str] = {}
+    with connection_open(Address.of(parsed), "fencepost sink_install") as connection:
+        with connection.transaction():
+            report = kit_install(connection, kit_options(parsed))
+            for trade, login in grants:
+                group = sql.Identifier(report["roles"][trade])
+                connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
+                granted[login] = trade
+        paths = paths_read(connection, report["schema"]) if kit_may_read(connection, report["schema"]) else []
+    rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
+    return {**report, "granted": granted, "undisciplined_paths": rows}
+
+
+def database_of(reference: str | None) -> str:
+    """The database that a connection string names: the kit's roles are named after it.
+
+    Raises: AccessDenied where the reference cannot be resolved; BadInput where it names no database.
+    """
+    if reference is None:
+        return UNNAMED_DATABASE
+    try:
+        database = conninfo_to_dict(credential_resolve(reference)).get("dbname")
+    except psycopg.ProgrammingError as error:
+        raise BadInput(reference, "does not hold a connection string", "Write a libpq URL or key=value.") from error
+    if not database:
+        raise BadInput(reference, "names no database", "Name it in the connection string.")
+    return str(database)

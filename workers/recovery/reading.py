@@ -1,0 +1,89 @@
+"""The event_read intent: one event at both ends, its content included. Reads only, in one snapshot of each end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from django.utils import timezone
+
+from recovery_api.domain.coordinates import INT64_MAX, Coordinate, coordinate_format
+from recovery_api.models import Intent
+from recovery_api.services.event_reads import CONTENT_LIMIT_BYTES, event_read_record
+from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.registry import connector_make
+from workers.evidence.schemas import COORDINATE
+
+ROWS_SHOWN = 20
+"""Rows of one end at one coordinate; where P4 does not hold there may be many."""
+
+
+def event_read(intent: Intent, report: Any) -> None:
+    """Read the record's entries first, the source's last (as an audit does), and end the intent with both."""
+    pipeline, given = intent.pipeline, intent.arguments
+    coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
+    range_ = _only(given["lane"], coordinate)
+    source = connector_make(pipeline.source.kind, pipeline.source.options)
+    sink = connector_make(pipeline.sink.kind, pipeline.sink.options)
+    report(step="reading the sink's record")
+    with sink.hold_snapshot() as reading:
+        sink_identity = reading.identity
+        accepted = _shown(sink.read_accepted(reading, range_, Width.FULL))
+    report(step="reading the source")
+    content: bytes | None = None
+    with source.hold_snapshot() as reading:
+        source_identity = reading.identity
+        committed: list[dict[str, Any]] = []
+        if given["lane"] in reading.lanes:
+            committed = _shown(source.read_history(reading, range_, Width.FULL, with_key=True))
+        if committed:
+            place = {"lane": [given["lane"]], "position": [coordinate.position], "ordinal": [coordinate.ordinal]}
+            for batch in source.read_content(reading, pa.table(place, schema=COORDINATE)):
+                text = batch.column("content")[0].as_py()
+                content = None if text is None else text.encode("utf-8", "surrogatepass")
+                break
+    found = {
+        "coordinate": coordinate_format(coordinate, source.spelling),
+        "source": {"identity": source_identity, "rows": committed},
+        "sink": {"identity": sink_identity, "rows": accepted},
+        "content": None if content is None else _facts(content),
+    }
+    is_brought = content is not None and len(content) <= CONTENT_LIMIT_BYTES
+    event_read_record(intent, found, content if is_brought else None, timezone.now())
+
+
+def _only(lane: str, coordinate: Coordinate) -> CoordinateRange:
+    """The range that holds this coordinate and no other."""
+    if coordinate.ordinal < INT64_MAX:
+        return CoordinateRange(lane, coordinate, Coordinate(coordinate.position, coordinate.ordinal + 1))
+    if coordinate.position < INT64_MAX:
+        return CoordinateRange(lane, coordinate, Coordinate(coordinate.position + 1, -(2**63)))
+    return CoordinateRange(lane, coordinate, None)
+
+
+def _shown(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """The first rows with their digests as hex, numbers as text and times in ISO form: what JSON keeps exactly."""
+    rows: list[dict[str, Any]] = []
+    for batch in batches:
+        rows += batch.slice(0, ROWS_SHOWN - len(rows)).to_pylist()
+        if len(rows) >= ROWS_SHOWN:
+            break
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _facts(content: bytes) -> dict[str, Any]:
+    return {
+        "bytes": str(len(content)),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "is_brought": len(content) <= CONTENT_LIMIT_BYTES,
+    }
