@@ -37,7 +37,7 @@ from recovery_api.selectors.tokens import token_state
 Row = dict[str, Any]
 
 
-SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status"})
+SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status", "drill_every_hours"})
 """Whole numbers that REST gives as numbers: they are small by definition."""
 AS_GIVEN = frozenset({"options", "certificate"})
 """Members that REST gives as they are: what somebody configured, and what a digest was taken of."""

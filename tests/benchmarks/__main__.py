@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency")
+BENCHMARKS = ("audit", "landing", "fire", "latency", "admission")
 
 
 def main() -> None:
@@ -39,6 +39,10 @@ def main() -> None:
         from tests.benchmarks import latency
 
         latency.run(given.rounds)
+    if "admission" in names:
+        from tests.benchmarks import admission
+
+        admission.run(given.rounds)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Spark:
 
     def command(self, port: int) -> list[str]:
         settings = {
-            "spark.master": "local[2]",
+            "spark.master": "local[2,4]",  # four attempts a task, as a cluster has
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": "127.0.0.1",

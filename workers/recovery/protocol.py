@@ -201,9 +201,9 @@ class _Run:
         if self._stopped(may_pause=False):  # both snapshots are held open here
             return None
         self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
-        crash_point(Point.BEFORE_FIRE)
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
+        crash_point(Point.BEFORE_FIRE)
         answer = self.sink.fire(generation, arm, start)
         crash_point(Point.AFTER_FIRE)
         return answer

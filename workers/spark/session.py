@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 
 ENGINE = "Spark"
 USER = "fencepost"
+SIGNS_OF_ABSENCE = (
+    "RETRIES_EXCEEDED",
+    "INVALID_HANDLE.SESSION",
+    "StatusCode.UNAVAILABLE",
+    "NO_ACTIVE_SESSION",  # the client closed itself: a restarted server took the id for a new session's
+    "incorrect server side session identifier",
+    "Python worker exited unexpectedly",  # an executor was lost, oftener than Spark tries a task again
+    "ExecutorLostFailure",
+)
 _sessions: dict[int, SparkSession] = {}
 _lock = threading.Lock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
@@ -50,12 +59,15 @@ def session_get(session_id: str | None = None) -> SparkSession:
     with _lock:
         kept = _sessions.pop(os.getpid(), None)
         _sessions.clear()  # what a parent left here is its own
+        if kept is not None and kept.is_stopped:
+            kept = None
         if kept is not None and session_id not in (None, session_of(kept)):
             _close(kept)
             kept = None
         session = kept or _connect(session_id or session_id_make())
         session.release_session_on_close &= session_id is None  # an attached one may have another user still
         _sessions[os.getpid()] = session
+        _activate(session)
     return session
 
 
@@ -111,7 +123,7 @@ def is_unavailable(error: BaseException) -> bool:
         if condition == "RETRIES_EXCEEDED" or condition.startswith("INVALID_HANDLE.SESSION"):
             return True
         text = str(error)
-        if any(sign in text for sign in ("RETRIES_EXCEEDED", "INVALID_HANDLE.SESSION", "StatusCode.UNAVAILABLE")):
+        if any(sign in text for sign in SIGNS_OF_ABSENCE):
             return True
     if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
         return error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -205,6 +217,16 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
             _close(session)
             raise
     return session
+
+
+def _activate(session: SparkSession) -> None:
+    """Makes `session` what the client takes for functions: it keeps the first it ever had, and forgets that one when it
+    is closed, whichever else is open by then."""
+    from pyspark.sql.connect.session import SparkSession as Client
+
+    with Client._lock:
+        Client._default_session = session
+        Client._active_session.session = session
 
 
 def _close(session: SparkSession) -> None:

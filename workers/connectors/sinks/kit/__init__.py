@@ -56,6 +56,7 @@ def kit_sql(options: KitOptions, database: str) -> str:
         "target_regclass": "NULL::oid",
         "target_privileges": "",
         "effect_of_event": "NULL;",
+        "effect_of_many": "NULL;",
         "effect_of_batch": "NULL;",
         "strings_or_trailing_zeros": STRINGS_OR_TRAILING_ZEROS,
     }
@@ -64,7 +65,10 @@ def kit_sql(options: KitOptions, database: str) -> str:
         values[f"{trade}_text"] = text(getattr(names, trade))
     parts = list(_PARTS)
     if options.effect.kind != "none":
-        parts.insert(parts.index("admission"), f"effect_{options.effect.kind}")
+        parts[parts.index("admission") : parts.index("admission")] = [
+            f"effect_{options.effect.kind}",
+            "effects_of_many",
+        ]
         values |= _effect_values(options.effect, values)
     return "\n".join(_fill(part, values) for part in ["roles", *parts])
 
@@ -89,6 +93,7 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
     arguments = "accept.lane, accept.position, accept.ordinal, accept.op, accept.key, accept.content"
     common = {
         "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({arguments});",
+        "effect_of_many": f"PERFORM {values['schema']}.effects_of_many(deliver_many.events, answers);",
         "effect_of_batch": f"PERFORM {values['schema']}.effect_of_batch(fire.generation, fire.arm);",
     }
     if effect.kind == "function":

@@ -32,6 +32,7 @@ NOT_PLAYED = ("undisciplined_paths",)
 EFFECTS = {
     "effect_of_event": '(lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb)',
     "effect_of_batch": "(generation bigint, arm bigint)",
+    "effects_of_many": "(events jsonb, answers text[])",
 }
 """In a drill an effect does nothing: the target is the pipeline's."""
 LOCK_SECONDS = 10
@@ -177,7 +178,7 @@ def _moved(body: str, database: str, kit: KitOptions, drill: KitOptions) -> str:
 
 def _bare(body: str) -> str:
     """A body without what an effect of the pipeline adds to it."""
-    return re.sub(r'PERFORM "[^;]*"\.effect_of_(event|batch)\([^;]*\);|NULL;', "NULL;", body)
+    return re.sub(r'PERFORM "[^;]*"\.effects?_of_(event|batch|many)\([^;]*\);|NULL;', "NULL;", body)
 
 
 def _join(connection: psycopg.Connection[Any], name: str) -> None:

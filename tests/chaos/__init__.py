@@ -1,0 +1,1 @@
+"""Infrastructure faults and crash points in random order, from a printed seed: `python -m tests.chaos`."""
