@@ -8,7 +8,7 @@ LAUNCH := $(PY) -m workers.embedded
 TEMPORARY := $(LAUNCH) --temporary
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast lint format types contracts check bench explore worker web shell manage clean
+.PHONY: help venv demo test test-fast lint format types contracts check bench chaos explore worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -59,6 +59,9 @@ contracts: venv  ## who may import whom
 
 check: venv  ## Django's own checks, and no migration missing
 	@$(PY) manage.py check --deploy --fail-level WARNING && $(PY) manage.py makemigrations --check --dry-run
+
+chaos: venv  ## servers killed and workers stopped under recoveries, in random order (ARGS="--rounds 100 --seed 7")
+	@FENCEPOST_HTTPS=false $(PY) -m tests.chaos $(ARGS)
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)

@@ -135,7 +135,7 @@ def test_a_drill_does_not_reach_the_target_its_sink_applies_events_to(make: Call
 
 SABOTAGES = [
     ("admit", "IF generation < fence_now THEN", "IF false THEN", DrillName.IN_FLIGHT_STRAGGLER, "fenced"),
-    ("admit", "ELSIF is_paused THEN", "ELSIF false THEN", DrillName.IN_FLIGHT_STRAGGLER, "paused"),
+    ("admit", "ELSIF is_recoverers AND EXISTS", "ELSIF false AND EXISTS", DrillName.IN_FLIGHT_STRAGGLER, "paused"),
     (
         "claim_lock",
         "refusal := 'fenced';",

@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.admit(generation bigint) RETURNS text LANGUAGE plpgsql 
 DECLARE
     fence_now bigint;
     is_allocated boolean;
-    is_paused boolean;
+    is_recoverers boolean;
     busy jsonb;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -35,19 +35,16 @@ BEGIN
         END IF;
     END IF;
     -- A later statement, so a newer snapshot; whoever raises the fence holds the lock alone, so it stays where it is seen.
-    SELECT p.fence,
-           EXISTS (SELECT FROM {schema}.generation g
-                   WHERE g.number = admit.generation AND (g.asked_by IS NULL OR g.asked_by = session_user)),
-           EXISTS (SELECT FROM {schema}.claim c WHERE c.generation = admit.generation AND c.state = 'open')
-        INTO STRICT fence_now, is_allocated, is_paused
-        FROM {schema}.protocol p;
+    SELECT p.fence, p.fence_asked_by IS NULL OR p.fence_asked_by = session_user, p.fence_purpose = 'recoverer'
+        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.protocol p;
     IF generation < fence_now THEN
         RETURN 'fenced';
-    ELSIF NOT is_allocated THEN
-        RETURN 'unallocated';
     ELSIF generation > fence_now THEN
         PERFORM {schema}.fence_raise(generation);
-    ELSIF is_paused THEN
+    ELSIF NOT is_allocated THEN
+        RETURN 'unallocated';
+    ELSIF is_recoverers AND EXISTS (SELECT FROM {schema}.claim c
+                                    WHERE c.generation = admit.generation AND c.state = 'open') THEN
         RETURN 'paused';
     END IF;
     RETURN 'admitted';

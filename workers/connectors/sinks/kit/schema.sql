@@ -3,10 +3,13 @@ CREATE SCHEMA {schema} AUTHORIZATION {owner};
 {target_privileges}
 SET LOCAL ROLE {owner};
 
--- The fence stands apart from the counter: admissions lock the fence's row, and an allocation must not wait for them.
+-- The fence stands apart from the counter: every admission reads it, and an allocation must not get in their way. With
+-- it stands whose generation that is, so that an admission in it needs no other table.
 CREATE TABLE {schema}.protocol (
     is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT protocol_has_one_row CHECK (is_only),
     fence bigint NOT NULL DEFAULT 0,
+    fence_purpose text NOT NULL DEFAULT 'relay',
+    fence_asked_by name,
     kit_version integer NOT NULL,
     identity uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
     effect jsonb NOT NULL,
