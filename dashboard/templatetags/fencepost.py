@@ -71,6 +71,10 @@ STATUSES: dict[str, tuple[str, str, str]] = {
     "allocated": ("allocated", "quiet", "minus"),
     "claimed": ("claimed", "warn", "triangle"),
     "started": ("started", "calm", "check"),
+    # drills
+    "requested": ("requested", "busy", "run"),
+    "passed": ("passed", "good", "check"),
+    "not_applicable": ("not applicable", "quiet", "minus"),
     # conditions and ends
     "holds": ("holds", "good", "check"),
     "fails": ("fails", "bad", "octagon"),

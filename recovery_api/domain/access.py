@@ -86,6 +86,8 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("sink-install-first", "POST"): Permission.CONFIGURE,
     ("sink-read", "POST"): Permission.AUDIT,
     ("sink-reading", "GET"): Permission.SEE,
+    ("sink-drill", "POST"): Permission.AUDIT,
+    ("sink-drills", "GET"): Permission.SEE,
     ("sink-settle", "POST"): Permission.SETTLE,
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
