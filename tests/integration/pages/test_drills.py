@@ -57,7 +57,9 @@ def test_a_failed_drill_shows_its_evidence_and_proves_nothing(
 ) -> None:
     client = sign_in("operator")
     client.post("/sinks/sink%20p1/drill/")
-    ended(Drill.objects.get(), result(DrillName.IN_FLIGHT_STRAGGLER, DrillVerdict.FAILED, "A fenced send was accepted."))
+    ended(
+        Drill.objects.get(), result(DrillName.IN_FLIGHT_STRAGGLER, DrillVerdict.FAILED, "A fenced send was accepted.")
+    )
     shown = client.get("/sinks/sink%20p1/").content.decode()
     assert "A fenced send was accepted." in shown and "No run has passed every drill" in shown
     assert "believed, not shown" in client.get("/pipelines/p1/").content.decode()
