@@ -30,6 +30,8 @@ if DATABASES:
     # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
     DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # Pages ask many small things: compiling such a query takes longer than running it.
+    DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 

@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission")
+BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists")
 
 
 def main() -> None:
@@ -43,6 +43,10 @@ def main() -> None:
         from tests.benchmarks import admission
 
         admission.run(given.rounds)
+    if "lists" in names:
+        from tests.benchmarks import lists
+
+        lists.run(given.rounds)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ READING = "reading both ends"
 
 def run(count: int) -> None:
     with databases("control") as dsns, tempfile.TemporaryDirectory() as folder:
-        _use_database(dsns["control"])
+        use_database(dsns["control"])
         call_command("migrate", verbosity=0)
         made: list[str] = []
         with databases("orders", "mail") as ends:
@@ -77,7 +77,7 @@ def _worker(dsn: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _use_database(dsn: str) -> None:
+def use_database(dsn: str) -> None:
     from django.db import connections
     from psycopg.conninfo import conninfo_to_dict
 
