@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -20,8 +22,8 @@ from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.fleet_pages import (
     TROUBLE,
-    FleetCounts,
-    fleet_counts,
+    FleetEntry,
+    fleet_entries,
     fleet_select,
     ready_plans_of,
     statuses_of,
@@ -61,31 +63,29 @@ def overview(request: HttpRequest) -> HttpResponse:
         number = page_read(given)
     except FencepostError as error:
         return error_page(request, error)
-    counts = fleet_counts(now)
-    found = fleet_select(now, status=given.get("status"), text=given.get("q", ""), is_awaiting_approval="plan" in given)
+    fleet = fleet_entries(now)
+    found = fleet_select(
+        fleet, status=given.get("status"), text=given.get("q", ""), is_awaiting_approval="plan" in given
+    )
     page = Paginator(found, PAGE).get_page(number)
     context = {
         "given": given,
-        "counts": counts,
-        "tiles": tiles(counts, given),
+        "total": len(fleet),
+        "tiles": tiles(fleet, given),
         "page": page,
-        "lines": lines(page, now),
+        "lines": lines(list(page.object_list), now),
         "query": query_of(given, "page"),
         "words": TROUBLE,
-        "is_empty": counts.total == 0,
+        "is_empty": not fleet,
     }
     return render(request, "overview.html", context)
 
 
-def tiles(counts: FleetCounts, given: dict[str, str]) -> list[dict[str, Any]]:
+def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, Any]]:
     """Each tile with its number and address; the tone only where there is something to look at."""
-    numbers = (
-        counts.by_status["owed"],
-        counts.by_status["hazard"],
-        counts.by_status["unknown"],
-        counts.by_status["running"],
-        counts.awaiting_approval,
-    )
+    words = Counter(entry.word for entry in fleet)
+    awaiting = sum(entry.is_awaiting_approval for entry in fleet)
+    numbers = (words["owed"], words["hazard"], words["unknown"], words["running"], awaiting)
     chosen = {f"{name}={value}" for name, value in given.items()}
     return [
         {
@@ -99,14 +99,13 @@ def tiles(counts: FleetCounts, given: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def lines(page: Page, now: datetime) -> list[Line]:
-    pipelines = list(page.object_list)
-    plans = ready_plans_of(pipelines)
+def lines(entries: Sequence[FleetEntry], now: datetime) -> list[Line]:
+    plans = ready_plans_of(entries)
     return [
         Line(
             status,
             frontier_format(status.audit.frontier, source_spelling(status.pipeline.source)) if status.audit else "",
             plans.get(status.pipeline.pk),
         )
-        for status in statuses_of(pipelines, now)
+        for status in statuses_of(entries, now)
     ]

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
 
 BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
-    "/": 10,
-    "/?status=owed": 10,
+    "/": 9,
+    "/?status=owed": 9,
     "/timeline/": 4,
     "/timeline/?pipeline=p1&kind=pipeline+created&actor=root": 4,
     "/sources/": 5,
