@@ -34,12 +34,17 @@ class OptionsForm(forms.Form):
 
     def given_options(self) -> dict[str, Any]:
         """The options that were filled in."""
-        found = {}
+        found: dict[str, Any] = {}
         for option in self.declared:
             value = self.cleaned_data.get(_field(option))
             if value in (None, ""):
                 continue
-            found[option.name] = columns_read(value, option) if option.type == "columns" else value
+            if option.type == "columns":
+                found[option.name] = columns_read(value, option)
+            elif option.type == "names":
+                found[option.name] = [name.strip() for name in value.split(",")]
+            else:
+                found[option.name] = value
         return found
 
     @property

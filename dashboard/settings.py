@@ -219,6 +219,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "AuditStatus": "recovery_api.models.AuditStatus",
         "ClaimState": "recovery_api.models.ClaimState",
+        "DrillState": "recovery_api.models.DrillState",
         "IntentState": "recovery_api.models.IntentState",
         "PlanState": "recovery_api.models.PlanState",
         "RecoveryState": "recovery_api.models.RecoveryState",

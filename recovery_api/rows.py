@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import (
@@ -37,7 +37,7 @@ from recovery_api.selectors.tokens import token_state
 Row = dict[str, Any]
 
 
-SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status"})
+SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status", "drill_every_hours"})
 """Whole numbers that REST gives as numbers: they are small by definition."""
 AS_GIVEN = frozenset({"options", "certificate"})
 """Members that REST gives as they are: what somebody configured, and what a digest was taken of."""
@@ -246,7 +246,7 @@ def recovery_as_row(recovery: Recovery) -> Row:
     }
 
 
-def finding_as_row(pipeline: Pipeline, finding: Finding) -> Row:
+def finding_as_row(spelling: Spelling, finding: Finding) -> Row:
     """One row of a listing. `number` is its place in it; digests are hex, None where that side holds nothing."""
     held = Coordinate(finding.position, finding.ordinal)
     return {
@@ -255,7 +255,7 @@ def finding_as_row(pipeline: Pipeline, finding: Finding) -> Row:
         "cause": finding.cause or None,
         "evidence_class": finding.evidence_class or None,
         "lane": finding.lane,
-        "coordinate": coordinate_format(held, source_spelling(pipeline.source)),
+        "coordinate": coordinate_format(held, spelling),
         "position": str(finding.position),
         "ordinal": str(finding.ordinal),
         "entry": _text(finding.entry),

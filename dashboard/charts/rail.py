@@ -29,13 +29,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A finding at a coordinate: `lost`, `duplicate` or `premature`."""
+class Run:
+    """Findings of one sort at neighbouring coordinates, from the first to the last; one alone is both."""
 
     finding: str
-    spelled: str
-    position: int
-    ordinal: int
+    says: str
+    first: tuple[int, int]
+    last: tuple[int, int]
 
 
 FINDINGS = {
@@ -43,18 +43,20 @@ FINDINGS = {
     "lost": ("missing", "x", "warn"),
     "duplicate": ("doubled", "diamond", "bad"),
     "premature": ("premature", "triangle-up", "bad"),
+    "unknown": ("not provable", "circle-open", "unsure"),
 }
 SHAPES = {"good": "circle", "warn": "square", "bad": "diamond", "busy": "circle-open", "calm": "hourglass"}
 
 
-def rail_figure(places: Sequence[Place], findings: Sequence[Found]) -> dict[str, Any]:
+def rail_figure(places: Sequence[Place], findings: Sequence[Run]) -> dict[str, Any]:
     """A figure with a row for each place, lowest first at the bottom, and a row for each sort of finding above.
 
     >>> figure = rail_figure([Place("head", "9", 9, 0, "quiet"), Place("floor", "1", 1, 0, "quiet")], [])
     >>> figure["layout"]["yaxis"]["categoryarray"], figure["data"][0]["x"]
     (['floor', 'head'], [0, 8])
     """
-    offset = _offsets([*places, *findings])
+    held = {(place.position, place.ordinal) for place in places}
+    offset = _offsets(held.union(*((run.first, run.last) for run in findings)))
     ordered = sorted(places, key=lambda place: (place.position, place.ordinal))
     traces = [_place_trace(place, offset[place.position, place.ordinal]) for place in ordered]
     rows = [place.name for place in ordered]
@@ -66,9 +68,9 @@ def rail_figure(places: Sequence[Place], findings: Sequence[Found]) -> dict[str,
     return {"data": list(reversed(traces)), "layout": _layout(rows, offset, ordered)}
 
 
-def _offsets(places: Sequence[Place | Found]) -> dict[tuple[int, int], float]:
+def _offsets(coordinates: set[tuple[int, int]]) -> dict[tuple[int, int], float]:
     """Coordinate -> where it is drawn. Coordinates that share a position are spread over the room of one."""
-    held = sorted({(place.position, place.ordinal) for place in places})
+    held = sorted(coordinates)
     if not held:
         return {}
     lowest = held[0][0]
@@ -90,7 +92,7 @@ def _place_trace(place: Place, x: float) -> dict[str, Any]:
         "mode": "lines+markers",
         "x": [0, x],
         "y": [place.name, place.name],
-        "text": ["", place.spelled],
+        "text": ["", _plain(place.spelled)],
         "hoverinfo": "skip" if x == 0 else "text",
         "hovertemplate": f"{_plain(place.name)}: %{{text}}<extra></extra>",
         "line": {"color": f"var(--{place.tone})", "width": 6 if place.tone in ("good", "warn", "bad") else 3},
@@ -106,15 +108,22 @@ def _place_trace(place: Place, x: float) -> dict[str, Any]:
 
 
 def _findings_trace(
-    here: Sequence[Found], offset: dict[tuple[int, int], float], row: str, shape: str, tone: str
+    here: Sequence[Run], offset: dict[tuple[int, int], float], row: str, shape: str, tone: str
 ) -> dict[str, Any]:
+    """Each run a mark at either end and a line between; a gap (None) parts it from the next."""
+    x: list[float | None] = []
+    text: list[str] = []
+    for run in here:
+        x += [offset[run.first], offset[run.last], None]
+        text += [_plain(run.says), _plain(run.says), ""]
     return {
         "type": "scatter",
-        "mode": "markers",
-        "x": [offset[one.position, one.ordinal] for one in here],
-        "y": [row] * len(here),
-        "text": [_plain(one.spelled) for one in here],
+        "mode": "lines+markers",
+        "x": x,
+        "y": [None if one is None else row for one in x],
+        "text": text,
         "hovertemplate": f"{row}: %{{text}}<extra></extra>",
+        "line": {"color": f"var(--{tone})", "width": 5},
         "marker": {"symbol": shape, "size": 9, "color": f"var(--{tone})"},
         "showlegend": False,
     }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import ends, pipeline_registry, registering, sink_install, sink_readings
+from dashboard.views import drills, ends, pipeline_registry, registering, sink_install, sink_readings
 
 urlpatterns = [
     path("add/pipeline/", pipeline_registry.add, name="pipeline-add"),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("sinks/<str:name>/install/", sink_install.install, name="sink-install"),
     path("add/sink/found/<uuid:intent_id>/install/", sink_install.install_first, name="sink-install-first"),
     path("sinks/<str:name>/read/", sink_readings.read, name="sink-read"),
+    path("sinks/<str:name>/drill/", drills.drill, name="sink-drill"),
+    path("sinks/<str:name>/drills/", drills.drills, name="sink-drills"),
     path("sinks/<str:name>/reading/", sink_readings.reading, name="sink-reading"),
     path("sinks/<str:name>/settle/", ends.sink_settle, name="sink-settle"),
 ]

@@ -71,6 +71,10 @@ STATUSES: dict[str, tuple[str, str, str]] = {
     "allocated": ("allocated", "quiet", "minus"),
     "claimed": ("claimed", "warn", "triangle"),
     "started": ("started", "calm", "check"),
+    # drills
+    "requested": ("requested", "busy", "run"),
+    "passed": ("passed", "good", "check"),
+    "not_applicable": ("not applicable", "quiet", "minus"),
     # conditions and ends
     "holds": ("holds", "good", "check"),
     "fails": ("fails", "bad", "octagon"),
@@ -201,7 +205,7 @@ def fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {fact(part)}" for name, part in value.items())
+        return ", ".join(f"{name}: {fact(part)}" for name, part in value.items() if part not in ("", None, {}, []))
     if isinstance(value, list | tuple):
         return ", ".join(fact(part) for part in value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

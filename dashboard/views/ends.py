@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from dashboard.access import actor
 from dashboard.forms import EndForm, initial_of, shown
+from dashboard.views.drills import drills_context
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.sink_readings import reading_context
@@ -153,7 +154,7 @@ def _context(word: str, found: End) -> dict[str, Any]:
         **_test_context(word, found),
     }
     if isinstance(found, Sink):
-        context |= reading_context(found, None)
+        context |= reading_context(found, None) | drills_context(found)
     return context
 
 

@@ -42,6 +42,7 @@ def event_show(request: HttpRequest) -> HttpResponse:
     """The findings at one coordinate, and, where it was read, the event at both ends."""
     of, lane, held = _place_read(request.GET)
     pipeline = of.pipeline
+    spelling = source_spelling(pipeline.source)
     intent = event_read_latest(pipeline, lane, held)
     is_live = intent is not None and intent.state in LIVE_STATES
     if request.htmx and not is_live:
@@ -51,8 +52,8 @@ def event_show(request: HttpRequest) -> HttpResponse:
         "plan": of if isinstance(of, Plan) else None,
         "pipeline": pipeline,
         "lane": lane,
-        "coordinate": coordinate_format(held, source_spelling(pipeline.source)),
-        "findings": [finding_as_row(pipeline, row) for row in finding_at(of, lane, held)],
+        "coordinate": coordinate_format(held, spelling),
+        "findings": [finding_as_row(spelling, row) for row in finding_at(of, lane, held)],
         "intent": intent,
         "is_live": is_live,
         "waiting": intent_waiting(intent, timezone.now()) if intent else None,

@@ -30,7 +30,8 @@ FILTERS = ("finding", "cause", "lane", "from", "to", "after")
 def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
     """Groups first; then the listing, filtered by what the address says and turned by keyset."""
     audit = audit_get(audit_id)
-    asked, after = _filter_read(request, source_spelling(audit.pipeline.source))
+    spelling = source_spelling(audit.pipeline.source)
+    asked, after = _filter_read(request, spelling)
     rows = finding_page(audit, asked, after=after, limit=PAGE + 1)
     query = {name: value for name in FILTERS if name != "after" and (value := request.GET.get(name, ""))}
     following = f"?{urlencode({**query, 'after': rows[PAGE - 1].number})}#listing" if len(rows) > PAGE else ""
@@ -41,7 +42,7 @@ def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "audit": audit,
             "pipeline": audit.pipeline,
             "groups": groups_shown(audit),
-            "rows": [_row(audit, row) for row in rows[:PAGE]],
+            "rows": [_row(audit, row, spelling) for row in rows[:PAGE]],
             "query": query,
             "from": query.get("from", ""),
             "first_url": f"?{urlencode(query)}#listing" if after >= 0 else "",
@@ -89,6 +90,6 @@ def _filter_read(request: HttpRequest, spelling: Spelling) -> tuple[FindingFilte
     return asked, int(after)
 
 
-def _row(audit: Audit, row: Finding) -> dict[str, Any]:
-    shown = finding_as_row(audit.pipeline, row)
+def _row(audit: Audit, row: Finding, spelling: Spelling) -> dict[str, Any]:
+    shown = finding_as_row(spelling, row)
     return {**shown, "url": event_url({"audit": str(audit.id)}, row.lane, shown["coordinate"])}

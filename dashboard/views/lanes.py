@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.charts.rail import Found, Place, rail_figure
+from dashboard.charts.rail import Place, Run, rail_figure
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
@@ -46,7 +46,7 @@ def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], sta
         stops = stops_of(row, audit.status, spelling, verified, start)
         figure = None
         if number < DRAWN_LANES:
-            figure = rail_figure(_places(stops, spelling), _found(audit, name))
+            figure = rail_figure(_places(stops, spelling), _runs(audit, name))
         says = f"Frontiers of lane {name}: " + "; ".join(f"{one.name} {one.spelled}" for one in stops if one.spelled)
         found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}."))
     return found
@@ -109,9 +109,27 @@ def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
     return places
 
 
-def _found(audit: Audit, lane: str) -> list[Found]:
+def _runs(audit: Audit, lane: str) -> list[Run]:
+    """The findings of this lane, neighbours together; of an audit without groups, its first page one by one."""
+    if audit.groups:
+        return [
+            Run(group["finding"], _run_says(run), _held(run["first"]), _held(run["last"]))
+            for group in audit.groups
+            if group["lane"] == lane
+            for run in group["runs"]
+        ]
     return [
-        Found(row["finding"], row["coordinate"], int(row["position"]), int(row["ordinal"]))
+        Run(row["finding"], row["coordinate"], _held(row), _held(row))
         for row in audit.findings
         if row.get("lane") == lane
     ]
+
+
+def _run_says(run: Mapping[str, Any]) -> str:
+    if run["first_says"] == run["last_says"]:
+        return str(run["first_says"])
+    return f"{run['first_says']} to {run['last_says']}, {int(run['count']):,}"
+
+
+def _held(row: Mapping[str, Any]) -> tuple[int, int]:
+    return int(row["position"]), int(row["ordinal"])

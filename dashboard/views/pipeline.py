@@ -20,6 +20,7 @@ from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
+from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
 from recovery_api.selectors.intents import Waiting, intent_waiting
@@ -124,6 +125,7 @@ def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
         "lanes": lanes,
         "drawn_findings": len(audit_.findings) if audit_ else 0,
         "retention": found.source.options.get("retention", "keeps"),
+        "drill_passed_at": passed_at(found.sink),
     }
 
 
@@ -136,7 +138,11 @@ def _history(found: Pipeline) -> dict[str, Any]:
     options = pipeline_options_parse(found.options)
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
-        "plans": list(plan_list(found).only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]),
+        "plans": list(
+            plan_list(found)
+            .select_related(None)
+            .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
+        ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
         "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
         "has_more_omissions": len(omissions) > SHOWN,

@@ -21,6 +21,7 @@ from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.plans import EvidenceClass
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
+from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_estimate, plan_get
@@ -92,9 +93,10 @@ class _Echo:
 def _lines(plan: Plan) -> Iterator[str]:
     writer = csv.writer(_Echo())
     yield writer.writerow(["coordinate", "lane", "evidence class", "payload digest"])
+    spelling = source_spelling(plan.pipeline.source)
     for finding in plan_findings(plan):
         if finding.evidence_class:
-            row = finding_as_row(plan.pipeline, finding)
+            row = finding_as_row(spelling, finding)
             yield writer.writerow([row[name] for name in LISTED])
 
 

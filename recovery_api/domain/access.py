@@ -86,6 +86,8 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("sink-install-first", "POST"): Permission.CONFIGURE,
     ("sink-read", "POST"): Permission.AUDIT,
     ("sink-reading", "GET"): Permission.SEE,
+    ("sink-drill", "POST"): Permission.AUDIT,
+    ("sink-drills", "GET"): Permission.SEE,
     ("sink-settle", "POST"): Permission.SETTLE,
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
@@ -140,6 +142,9 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-sink", "PATCH"): Permission.CONFIGURE,
     ("api-sink-retire", "POST"): Permission.CONFIGURE,
     ("api-sink-read", "POST"): Permission.AUDIT,
+    ("api-sink-drills", "GET"): Permission.SEE,
+    ("api-sink-drills", "POST"): Permission.AUDIT,
+    ("api-sink-drill-schedule", "POST"): Permission.CONFIGURE,
     ("api-sink-install", "POST"): Permission.CONFIGURE,
     ("api-sink-test", "POST"): Permission.CONFIGURE,
     ("api-sink-settle", "POST"): Permission.SETTLE,

@@ -111,7 +111,11 @@ class Event(models.Model):
 
     class Meta:
         ordering = ["id"]
-        indexes = [models.Index(fields=["pipeline", "id"], name="events_of_a_pipeline")]
+        indexes = [
+            models.Index(fields=["pipeline", "id"], name="events_of_a_pipeline"),
+            models.Index(fields=["kind", "id"], name="events_of_a_kind"),
+            models.Index(fields=["actor", "id"], name="events_of_an_actor"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="an_event_kind_is_known"),
             models.CheckConstraint(condition=~Q(actor=""), name="an_event_has_an_actor"),

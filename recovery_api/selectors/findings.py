@@ -28,7 +28,10 @@ class FindingFilter:
 
 def finding_page(audit: Audit, asked: FindingFilter, *, after: int = -1, limit: int = 200) -> list[Finding]:
     """The findings numbered above `after`, in the order of lane and coordinate."""
-    return list(_filtered(Finding.objects.filter(audit=audit), asked).filter(number__gt=after)[:limit])
+    found = _filtered(Finding.objects.filter(audit=audit), asked).filter(number__gt=after)
+    if asked == FindingFilter():  # numbers have no gaps: a range keeps a planner without statistics from sorting it all
+        found = found.filter(number__lte=after + limit)
+    return list(found[:limit])
 
 
 def finding_list(audit: Audit, asked: FindingFilter) -> QuerySet[Finding]:

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from recovery_api.models import (
     AuditStatus,
     ClaimState,
+    DrillState,
     EventKind,
     GenerationFate,
     GenerationPurpose,
@@ -100,6 +101,10 @@ class SinkShape(EndShape):
     said = maybe(SinkSaid, help_text="What the sink last said of itself; a memory, not the truth.")
     restored_at = maybe(Moment)
     restored_says = serializers.CharField(allow_blank=True)
+    drill_every_hours = maybe(serializers.IntegerField, help_text="null: only when asked.")
+    drill_passed_at = maybe(
+        Moment, help_text="When every drill that applies last passed; null: not since its options changed."
+    )
 
 
 class PipelineShape(serializers.Serializer):
@@ -122,6 +127,7 @@ class StatusShape(serializers.Serializer):
     audited_at = maybe(Moment)
     frontier = maybe(serializers.CharField)
     recovery = maybe(serializers.UUIDField)
+    drill_passed_at = maybe(Moment)
 
 
 class LaneShape(serializers.Serializer):
@@ -299,9 +305,26 @@ class ClaimShape(serializers.Serializer):
     absorbed = maybe(WideField)
     start = maybe(serializers.CharField)
     superseded_by = maybe(WideField)
+    superseded_at = maybe(Moment)
+    superseded_who = maybe(serializers.CharField)
     claimed_at = Moment()
     said_at = Moment()
     settled_at = maybe(Moment)
+
+
+class DrillShape(serializers.Serializer):
+    """A sink proving its fence in a namespace of its own."""
+
+    drill = serializers.UUIDField()
+    sink = serializers.CharField()
+    state = serializers.ChoiceField(DrillState.values)
+    says = serializers.CharField(allow_blank=True)
+    names = texts("Which were asked for; empty: all.")
+    results = things("One object a drill, with its evidence.")
+    intent = serializers.UUIDField()
+    requested_by = serializers.CharField()
+    requested_at = Moment()
+    finished_at = maybe(Moment)
 
 
 class EventShape(serializers.Serializer):
@@ -327,53 +350,6 @@ class OmissionShape(serializers.Serializer):
     acknowledged_at = Moment()
     withdrawn_by = maybe(serializers.CharField)
     withdrawn_at = maybe(Moment)
-
-
-class TokenShape(serializers.Serializer):
-    token_id = serializers.UUIDField()
-    name = serializers.CharField()
-    person = serializers.CharField()
-    roles = texts("The token's limit; it never gives more than the person has.")
-    state = serializers.ChoiceField(["standing", "expired", "revoked"])
-    begins_with = serializers.CharField(help_text="The first characters, to tell tokens apart.")
-    created_at = Moment()
-    created_by = serializers.CharField()
-    expires_at = Moment()
-    revoked_at = maybe(Moment)
-    revoked_by = maybe(serializers.CharField)
-
-
-class NewTokenShape(TokenShape):
-    token = maybe(serializers.CharField, help_text="Shown once, here. Only its hash is kept; a replay gives null.")
-
-
-class PersonShape(serializers.Serializer):
-    name = serializers.CharField()
-    roles = texts("With this sign-in or token.")
-    permissions = texts()
-    token = maybe(TokenShape)
-
-
-class KindShape(serializers.Serializer):
-    name = serializers.CharField()
-    end = serializers.ChoiceField(["source", "sink"])
-    says = serializers.CharField()
-    archetype = maybe(serializers.CharField)
-    options = things("name, says, type, default, is_required, choices, minimum, maximum.")
-
-
-class ProblemKindShape(serializers.Serializer):
-    code = serializers.CharField()
-    status = serializers.IntegerField()
-    title = serializers.CharField()
-    type = serializers.CharField()
-
-
-class WhereShape(serializers.Serializer):
-    """What there is, by name."""
-
-    version = serializers.CharField()
-    addresses = serializers.DictField(child=serializers.CharField())
 
 
 def page_of(

@@ -113,12 +113,13 @@ class AuditFindings(ApiView):
         found = finding_list(audit, _filter(audit, self.asked))
         row = audit_as_row(audit, has_findings=False)
         more = {"audit": row["audit"], "is_whole": audit.evidence_rows <= audit.listed_count}
+        spelling = source_spelling(audit.pipeline.source)
         return page(
             request,
             self.asked,
             found,
             ("number",),
-            lambda finding: finding_as_row(audit.pipeline, finding),
+            lambda finding: finding_as_row(spelling, finding),
             **more,
             listed=audit.listed_count,
             evidence=row["evidence"],

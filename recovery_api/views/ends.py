@@ -14,8 +14,9 @@ from recovery_api.domain.kinds.base import KINDS
 from recovery_api.rows import Row, end_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
+from recovery_api.serializers.about import KindShape
 from recovery_api.serializers.fields import Body, Choice, Name, OptionsField, Query, Text
-from recovery_api.serializers.shapes import IntentShape, KindShape, SinkShape, SourceShape, page_of
+from recovery_api.serializers.shapes import IntentShape, SinkShape, SourceShape, page_of
 from recovery_api.services.ends import (
     connection_test_request,
     sink_create,

@@ -11,7 +11,7 @@ from recovery_api.domain.plans import EvidenceClass
 from recovery_api.models import PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.schema import operation
-from recovery_api.selectors.ends import pipeline_get
+from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import plan_listing
 from recovery_api.selectors.plans import plan_get, plan_list
 from recovery_api.serializers.fields import Body, Choice, Name, Text
@@ -99,12 +99,13 @@ class PlanFindings(ApiView):
         found = plan_listing(plan)
         if "evidence_class" in self.asked:
             found = found.filter(evidence_class=self.asked["evidence_class"])
+        spelling = source_spelling(plan.pipeline.source)
         return page(
             request,
             self.asked,
             found,
             ("number",),
-            lambda finding: finding_as_row(plan.pipeline, finding),
+            lambda finding: finding_as_row(spelling, finding),
             plan=str(plan.id),
             listed=plan.listed_count,
         )

@@ -1,4 +1,4 @@
-"""Short jobs at a sink: settle it, read its fence now, show or install its kit. Each is an intent; a worker does it."""
+"""Jobs at a sink: settle it, read its fence, show or install its kit, drill it. Each is an intent; a worker does it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.rows import drill_as_row, end_as_row
 from recovery_api.schema import operation
+from recovery_api.selectors.drills import drill_list
 from recovery_api.selectors.ends import sink_get
-from recovery_api.serializers.fields import Body, Flag, Text
-from recovery_api.serializers.shapes import IntentShape
+from recovery_api.serializers.fields import Body, Flag, Text, TextList, Whole
+from recovery_api.serializers.shapes import DrillShape, IntentShape, SinkShape, page_of
+from recovery_api.services.drills import drill_request, drill_schedule
 from recovery_api.services.sink_jobs import TRADES, sink_install_request, sink_read_request
 from recovery_api.services.sinks import sink_settle_request
-from recovery_api.views.base import ApiView, accepted
+from recovery_api.views.base import ApiView, accepted, answer
 from recovery_api.views.ends import NothingBody
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
 
 
@@ -75,3 +79,61 @@ class SinkInstall(ApiView):
     def post(self, request: Request, name: str) -> Response:
         given = InstallBody.read(request.data)
         return accepted(sink_install_request(sink=sink_get(name), actor=actor(request), now=timezone.now(), **given))
+
+
+class DrillBody(Body):
+    names = TextList(required=False, help_text="Which drills; left out: all.")
+
+
+class ScheduleBody(Body):
+    every_hours = Whole(allow_null=True, min_value=1, max_value=24 * 366, help_text="null: only when asked.")
+
+
+class SinkDrills(ApiView):
+    query_class = PageQuery
+
+    @operation(
+        "list_drills",
+        "The sink's drills, newest first.",
+        answer=page_of(DrillShape),
+        query=PageQuery,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        return page(request, self.asked, drill_list(sink_get(name)), ("-requested_at", "-id"), drill_as_row)
+
+    @operation(
+        "drill_sink",
+        "Let the sink prove its fence, in a namespace of its own: an intent.\n\nWhile one is under way: 409.",
+        answer=IntentShape,
+        status=202,
+        body=DrillBody,
+        is_named=True,
+        errors=[404],
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = DrillBody.read(request.data)
+        _, intent = drill_request(sink_get(name), actor=actor(request), now=timezone.now(), **given)
+        return accepted(intent)
+
+
+class SinkDrillSchedule(ApiView):
+    @operation(
+        "schedule_drills",
+        "Drill the sink every so many hours from now on.",
+        answer=SinkShape,
+        body=ScheduleBody,
+        is_named=True,
+        errors=[404],
+        request_example={"every_hours": 24},
+        tag="sinks",
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        given = ScheduleBody.read(request.data)
+        sink = drill_schedule(sink_get(name), given["every_hours"], actor=actor(request), now=timezone.now())
+        return answer(end_as_row(sink))

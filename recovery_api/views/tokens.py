@@ -15,8 +15,9 @@ from recovery_api.models import Token
 from recovery_api.rows import Row, token_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.tokens import token_get, token_list
+from recovery_api.serializers.about import NewTokenShape, TokenShape
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, Whole
-from recovery_api.serializers.shapes import NewTokenShape, TokenShape, page_of
+from recovery_api.serializers.shapes import page_of
 from recovery_api.services.tokens import DAYS, DAYS_MOST, token_create, token_revoke
 from recovery_api.views.base import ApiView, answer
 from recovery_api.views.idempotent import idempotent

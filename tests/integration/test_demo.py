@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +54,12 @@ def run_demo(
 
     migrated = run(*MANAGE, "migrate", "-v", "0")
     assert migrated.returncode == 0, migrated.stderr
-    return lambda *command: run(*command, "--once", "--json", "--prefix", prefix)
+
+    def once(*command: str) -> subprocess.CompletedProcess[str]:
+        return run(*command, "--once", "--json", "--prefix", prefix)
+
+    once.environment = environment  # type: ignore[attr-defined]
+    return once
 
 
 def answer_of(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -70,6 +80,58 @@ def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_clean
         assert answer["fenced_stragglers"] == 1
         assert answer["after"] == {"lost": 0, "duplicates": 0, "premature": 0, "exactly_once": True}
         assert f"Incident {incident}." in ended.stderr
+
+
+def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(run_demo: RunDemo, prefix: str) -> None:
+    environment = {**os.environ, **run_demo.environment}  # type: ignore[attr-defined]
+    demo = subprocess.Popen(
+        [*MANAGE, "demo", "--prefix", prefix, "--port", str(free_port())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    assert demo.stdout is not None
+    try:
+        said = ""
+        for line in demo.stdout:
+            said += line
+            if "Ctrl-C ends it all" in line:
+                break
+        assert demo.poll() is None, said
+        address = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        assert address is not None, said
+        with urllib.request.urlopen(f"{address[0]}sign-in/") as page:
+            assert b"Sign in" in page.read()
+        assert "sign in as  viewer, operator, approver, admin" in said
+        shown = subprocess.run(
+            [*MANAGE, "pipelines", "show", f"{prefix}orders-mail-2".replace("_", "-"), "--json"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+            check=False,
+        )
+        assert json.loads(shown.stdout)["status"]["status"] == "owed", shown.stderr
+        os.killpg(demo.pid, signal.SIGINT)
+        demo.stdout.read()
+        assert demo.wait() == 0
+        with pytest.raises(OSError):
+            urllib.request.urlopen(address[0])
+    finally:
+        if demo.poll() is None:
+            os.killpg(demo.pid, signal.SIGKILL)
+            demo.wait()
+        demo.stdout.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def test_the_demo_fails_at_a_sink_without_a_fence(run_demo: RunDemo) -> None:

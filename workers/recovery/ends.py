@@ -27,7 +27,7 @@ from workers.connectors.base import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
 from workers.spark import session as engine
 from workers.spark.jobs.audit import AuditRequest, Certified
-from workers.spark.ranges import EndSpec
+from workers.spark.ranges import EndSpec, InProcess
 
 
 def sink_connector(pipeline: Pipeline) -> Any:
@@ -71,11 +71,15 @@ def request_make(
 
 @contextmanager
 def session_open(intent: Intent) -> Iterator[Any]:
-    """This process's Spark session, with the intent's tag on what this thread runs.
+    """This process's Spark session, with the intent's tag on what this thread runs; none where an end lives in this process.
 
     Where it runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
     predecessor left running is interrupted first.
     """
+    pipeline = intent.pipeline
+    if pipeline is not None and any(kind_get(end.kind).is_in_process for end in (pipeline.source, pipeline.sink)):
+        yield InProcess()
+        return
     if intent.spark_session_id:
         engine.job_interrupt(intent.spark_session_id, intent.spark_tag)
     session = engine.session_get()

@@ -42,7 +42,8 @@ class HasOptions(Protocol):
 class Kind:
     """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
 
-    `check` refuses parsed options that contradict each other.
+    `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
+    tasks of a job run there, too.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Kind:
     connector: str
     archetype: str | None = None
     check: Callable[[Mapping[str, Any]], object] | None = None
+    is_in_process: bool = False
 
 
 KINDS = {

@@ -11,6 +11,7 @@ KIND = Kind(
     says="A fenced sink in this process's memory. Gone when the process ends; other processes see another one.",
     archetype=Archetype.FENCED,
     connector="workers.connectors.sinks.memory.Memory",
+    is_in_process=True,
     options=(
         Option("name", "Which store of this process.", is_required=True),
         Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),

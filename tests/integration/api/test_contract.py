@@ -17,6 +17,7 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.utils import timezone
 
+from recovery_api.exceptions import PROBLEMS
 from recovery_api.models import Plan
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create
@@ -74,10 +75,16 @@ positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 42
 """
 
 
+class Prompt(WSGIRequestHandler):
+    """Headers and body are two writes; held together they wait for the client's delayed acknowledgement, 40 ms each."""
+
+    disable_nagle_algorithm = True
+
+
 @pytest.fixture
 def server(transactional_db: None) -> Iterator[str]:
     """The API on loopback, in threads of this process, with this test's settings; its address."""
-    httpd = ThreadedWSGIServer(("127.0.0.1", 0), WSGIRequestHandler)
+    httpd = ThreadedWSGIServer(("127.0.0.1", 0), Prompt)
     httpd.set_app(get_wsgi_application())
     thread = threading.Thread(target=httpd.serve_forever)
     thread.start()
@@ -127,3 +134,11 @@ def test_schemathesis_finds_no_failure_against_the_running_api(
         timeout=840,
     )
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
+
+
+def test_page_of_the_manual_names_every_code_with_its_status():
+    manual = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in manual.splitlines() if row.startswith("| ") and row[2:5].strip().isdigit()]
+    named = {code: row[1].split() for row in rows for code in row[2].replace("`", " ").split()}
+    assert set(named) == set(PROBLEMS)
+    assert all(str(PROBLEMS[code].status) in statuses for code, statuses in named.items())

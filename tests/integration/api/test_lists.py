@@ -10,11 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from recovery_api.models import Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
-from recovery_api.serializers import shapes
+from recovery_api.serializers import about, shapes
 from recovery_api.services.audits import audit_request
+from recovery_api.services.drills import drill_record, drill_request
 from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record, plan_listing_record
+from recovery_api.services.intents import intent_take
 from recovery_api.services.omissions import omission_acknowledge
 from recovery_api.services.pipelines import pipeline_create
 from recovery_api.services.recoveries import recovery_finish, recovery_request
@@ -33,10 +35,19 @@ def make_audit(pipeline, at, **more):
     )
 
 
+def drill_finished(sink, now):
+    """One run of drills that ended."""
+    drill, intent = drill_request(sink, actor="x", now=now, wake=False)
+    taken = intent_take(intent.id, "w", now)
+    assert taken is not None
+    drill_record(drill, [], intent=taken, now=now)
+
+
 def fill(pipeline, now, count):
     """`count` more of everything that is listed, of one pipeline, and `count` more pipelines."""
 
     for number in range(count):
+        drill_finished(pipeline.sink, now)
         at = now + number * SECOND
         one = make_pipeline(f"{pipeline.name} {number}", now)
         for owner in (one, pipeline):
@@ -86,8 +97,9 @@ LISTS = {
     "/recoveries": shapes.RecoveryShape,
     "/events": shapes.EventShape,
     "/intents": shapes.IntentShape,
-    "/tokens": shapes.TokenShape,
-    "/kinds": shapes.KindShape,
+    "/tokens": about.TokenShape,
+    "/kinds": about.KindShape,
+    "/sinks/mail-sink/drills": shapes.DrillShape,
     "/pipelines/mail/generations": shapes.GenerationShape,
     "/pipelines/mail/claims": shapes.ClaimShape,
     "/pipelines/mail/omissions": shapes.OmissionShape,
@@ -137,7 +149,9 @@ def test_rows_are_what_the_document_says(pipeline, now, viewer, path):
     assert rows
     for row in rows:
         assert set(row) == set(LISTS[path]().fields)
-    assert all(numbers_in(row) <= {"exit_code", "attempts", "part", "parts", "options"} for row in rows)
+    assert all(
+        numbers_in(row) <= {"exit_code", "attempts", "part", "parts", "options", "drill_every_hours"} for row in rows
+    )
 
 
 def numbers_in(value, name=""):

@@ -116,6 +116,11 @@ def test_jobs_at_a_sink_are_intents(everyone, pipeline):
     assert everyone.post("/sinks/mail-sink/read").body["action"] == "sink_read"
     refused = everyone.post("/sinks/mail-sink/install", {"is_shown_only": True})
     assert refused.status_code == 409
+    assert everyone.post("/sinks/mail-sink/drills").body["action"] == "drill"
+    assert everyone.post("/sinks/mail-sink/drills").status_code == 409
+    assert everyone.post("/sinks/mail-sink/drills", {"names": ["no such"]}).body["code"] == "unknown_option"
+    assert everyone.post("/sinks/mail-sink/drill-schedule", {"every_hours": 24}).body["drill_every_hours"] == 24
+    assert everyone.post("/sinks/mail-sink/drill-schedule", {"every_hours": 0}).status_code == 400
     everyone.post("/sinks", {"name": "kit", "kind": "postgresql_kit", "options": {"connection": "env:MAIL"}})
     shown = everyone.post("/sinks/kit/install", {"is_shown_only": True, "grants": {"relay": "app"}})
     assert shown.status_code == 202 and shown.body["action"] == "sink_install"

@@ -23,7 +23,7 @@ BASELINE = {
     "/sources/": 5,
     "/sinks/": 5,
     "/sources/source%20p1/": 8,
-    "/sinks/sink%20p1/": 9,
+    "/sinks/sink%20p1/": 10,
     "/pipelines/p1/": 16,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,

@@ -89,7 +89,7 @@ def _allocate(world: World, state: State, worker: Worker) -> Iterator[Step]:
     sink = at_sink.allocate(state.sink)
     number = sink.counter
     if number in row.ours:
-        yield from _finish(state, worker, Outcome.REFUSED, f"generation {number} was given before")
+        yield from _finish(state, worker, Outcome.REFUSED, f"a worker is given generation {number} again")
         return
     state = _row(state, row._replace(state="claiming", generation=number, ours=(*row.ours, number)))
     phase = "claiming" if world.has(Rule.CLAIM_BEFORE_READ) else "reading"

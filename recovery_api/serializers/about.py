@@ -1,0 +1,54 @@
+"""What answers about people, tokens, kinds and the API itself look like, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from recovery_api.serializers.shapes import Moment, maybe, texts, things
+
+
+class TokenShape(serializers.Serializer):
+    token_id = serializers.UUIDField()
+    name = serializers.CharField()
+    person = serializers.CharField()
+    roles = texts("The token's limit; it never gives more than the person has.")
+    state = serializers.ChoiceField(["standing", "expired", "revoked"])
+    begins_with = serializers.CharField(help_text="The first characters, to tell tokens apart.")
+    created_at = Moment()
+    created_by = serializers.CharField()
+    expires_at = Moment()
+    revoked_at = maybe(Moment)
+    revoked_by = maybe(serializers.CharField)
+
+
+class NewTokenShape(TokenShape):
+    token = maybe(serializers.CharField, help_text="Shown once, here. Only its hash is kept; a replay gives null.")
+
+
+class PersonShape(serializers.Serializer):
+    name = serializers.CharField()
+    roles = texts("With this sign-in or token.")
+    permissions = texts()
+    token = maybe(TokenShape)
+
+
+class KindShape(serializers.Serializer):
+    name = serializers.CharField()
+    end = serializers.ChoiceField(["source", "sink"])
+    says = serializers.CharField()
+    archetype = maybe(serializers.CharField)
+    options = things("name, says, type, default, is_required, choices, minimum, maximum.")
+
+
+class ProblemKindShape(serializers.Serializer):
+    code = serializers.CharField()
+    status = serializers.IntegerField()
+    title = serializers.CharField()
+    type = serializers.CharField()
+
+
+class WhereShape(serializers.Serializer):
+    """What there is, by name."""
+
+    version = serializers.CharField()
+    addresses = serializers.DictField(child=serializers.CharField())
