@@ -104,7 +104,7 @@ def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(ru
         assert demo.poll() is None, said
         address = re.search(r"http://127\.0\.0\.1:\d+/", said)
         assert address is not None, said
-        with urllib.request.urlopen(f"{address[0]}sign-in/") as page:
+        with urllib.request.urlopen(f"{address[0]}sign-in/", timeout=60) as page:
             assert b"Sign in" in page.read()
         assert "sign in as  viewer, operator, approver, admin" in said
         shown = subprocess.run(
@@ -120,7 +120,7 @@ def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(ru
         demo.stdout.read()
         assert demo.wait() == 0
         with pytest.raises(OSError):
-            urllib.request.urlopen(address[0])
+            urllib.request.urlopen(address[0], timeout=10)
     finally:
         if demo.poll() is None:
             os.killpg(demo.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from recovery_api.domain.errors import Refused
 from workers.demo.incident import ROOT, incident_make
 from workers.demo.recover import STOP_SECONDS, Operator, Said
 from workers.demo.world import World
+from workers.embedded.processes import group_stop, process_spawn
 from workers.wire import wire_drop
 
 MARK = "demo@fencepost.invalid"
@@ -76,27 +78,22 @@ def web_running(log: Path, port: int | None = None) -> Iterator[str]:
     chosen = _port_choose(port)
     address = f"http://127.0.0.1:{chosen}/"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as to:
-        web = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "gunicorn", "dashboard.wsgi:application", "--bind", f"127.0.0.1:{chosen}"),
-                *("--workers", "1", "--threads", "4", "--access-logfile", "-"),
-            ],
-            stdout=to,
-            stderr=subprocess.STDOUT,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "FENCEPOST_HTTPS": "false"},
-        )
+    # In a session of its own: a Ctrl-C that reaches server and master both can lock a gunicorn worker up for good.
+    web = process_spawn(
+        [
+            *(sys.executable, "-m", "gunicorn", "dashboard.wsgi:application", "--bind", f"127.0.0.1:{chosen}"),
+            *("--workers", "1", "--threads", "4", "--access-logfile", "-", "--no-control-socket"),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FENCEPOST_HTTPS": "false"},
+        directory=ROOT,
+        log=log,
+    )
     try:
         _await(web, address, log)
         yield address
     finally:
-        web.terminate()
-        try:
-            web.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            web.kill()
-            web.wait()
+        group_stop(web.pid, signal.SIGTERM, STOP_SECONDS)
+        web.wait()
 
 
 def _port_choose(port: int | None) -> int:
