@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import signal
@@ -92,7 +93,8 @@ def executor_lost(arena: Arena, recovery: Recovery) -> str:
             if "python" in child.name() and not child.children()
         ]
         for child in tasks:
-            child.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself between our look and our kill
+                child.kill()
     process.wait(ROUND_SECONDS)
     return (
         f"{len(tasks)} Python processes of Spark were killed during staging; the worker ended with {process.returncode}"

@@ -33,7 +33,7 @@ def test_installing_again_changes_nothing(world: KitWorld) -> None:
 
 def test_kit_of_another_version_is_named_and_not_touched(world: KitWorld) -> None:
     world.admin.execute(world.sql("UPDATE {schema}.protocol SET kit_version = 7"))
-    with pytest.raises(Unsuitable, match="version 7, and this is version 1"):
+    with pytest.raises(Unsuitable, match="version 7, and this is version 2"):
         kit_install(world.admin, world.kit)
     assert "version 7" in " ".join(world.sink.test().problems)
 

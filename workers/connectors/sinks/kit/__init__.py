@@ -17,7 +17,7 @@ from typing import Any
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.canonical_sql import STRINGS_OR_TRAILING_ZEROS
 
-KIT_VERSION = 1
+KIT_VERSION = 2
 
 _HERE = Path(__file__).parent
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
