@@ -90,15 +90,23 @@ def executor_lost(arena: Arena, recovery: Recovery) -> str:
         tasks = [
             child
             for child in psutil.Process(arena.servers.spark.process.pid).children(recursive=True)
-            if "python" in child.name() and not child.children()
+            if _is_task(child)
         ]
         for child in tasks:
-            with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself between our look and our kill
+            with contextlib.suppress(psutil.NoSuchProcess):  # an idle one may end by itself
                 child.kill()
     process.wait(ROUND_SECONDS)
     return (
         f"{len(tasks)} Python processes of Spark were killed during staging; the worker ended with {process.returncode}"
     )
+
+
+def _is_task(process: psutil.Process) -> bool:
+    """Whether it is a Python process of a Spark task, not the daemon that forks them."""
+    try:
+        return "python" in process.name() and not process.children()
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager
