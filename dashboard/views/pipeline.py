@@ -23,11 +23,12 @@ from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
+from recovery_api.selectors.generations import claim_list, generation_list
 from recovery_api.selectors.intents import Waiting, intent_waiting
 from recovery_api.selectors.omissions import omission_list
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
-from recovery_api.selectors.registry import claim_list, generation_list, live_work, pipeline_history
+from recovery_api.selectors.registry import live_work, pipeline_history
 from recovery_api.services.audits import audit_request
 from recovery_api.services.plans import plan_request
 

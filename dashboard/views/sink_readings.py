@@ -13,11 +13,13 @@ from django.utils.dateparse import parse_datetime
 from dashboard.access import actor
 from dashboard.views.errors import error_page
 from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.claims import claims_apart
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds import kind_get
 from recovery_api.models import LIVE_STATES, IntentState, Pipeline, Sink
 from recovery_api.selectors.ends import sink_get
-from recovery_api.selectors.registry import claim_list, pipelines_of, sink_reading_latest
+from recovery_api.selectors.generations import claim_list
+from recovery_api.selectors.registry import pipelines_of, sink_reading_latest
 from recovery_api.services.sink_jobs import sink_read_request
 
 
@@ -73,12 +75,11 @@ def divergence(found: dict[str, Any], pipeline: Pipeline | None) -> list[str]:
             if found[word] != remembered[word]:
                 said.append(f"Its {word} is {found[word]} and was {remembered[word]} when last seen: {means}.")
     if pipeline is not None:
-        states = {claim["generation"]: claim["state"] for claim in found["claims"]}
-        for claim in claim_list(pipeline)[:20]:
-            now = states.get(str(claim.generation))
-            if now is not None and now != claim.state:
-                said.append(
-                    f"Claim {claim.generation} is remembered as {claim.state}; the sink says {now}. The sink is right: "
-                    "settling its recovery brings the memory to it."
-                )
+        remembered = {claim.generation: claim.state for claim in claim_list(pipeline)[:20]}
+        states = {int(claim["generation"]): claim["state"] for claim in found["claims"]}
+        said += [
+            f"Claim {one.generation} is remembered as {one.remembered}; the sink says {one.said}. The sink is right: "
+            "settling its recovery brings the memory to it."
+            for one in claims_apart(remembered, states)
+        ]
     return said

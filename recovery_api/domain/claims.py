@@ -8,6 +8,7 @@ runs against both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -186,3 +187,30 @@ def settlement(claim: ClaimAsRead | None, generation: int | None = None, is_lock
     state = ClaimState(claim.state)
     found = Settlement.UNCLAIMED if state is ClaimState.NONE else Settlement(state.value)
     return found if found.is_final or is_locked else Settlement.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A claim that the control database remembers otherwise than the sink says. The sink is right."""
+
+    generation: int
+    remembered: str
+    said: str
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether a final state is contradicted. A claim remembered open has only moved on since."""
+        return self.remembered != ClaimState.OPEN
+
+
+def claims_apart(remembered: Mapping[int, str], said: Mapping[int, str]) -> list[Apart]:
+    """Where memory and sink differ, of the claims that both name; generation -> state. Newest first.
+
+    >>> [(one.generation, one.is_contradiction) for one in claims_apart({5: "fired", 6: "open"}, {5: "open", 6: "fired"})]
+    [(6, False), (5, True)]
+    """
+    return [
+        Apart(generation, remembered[generation], said[generation])
+        for generation in sorted(remembered.keys() & said.keys(), reverse=True)
+        if remembered[generation] != said[generation]
+    ]

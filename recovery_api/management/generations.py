@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from recovery_api.domain.claims import claims_apart
 from recovery_api.models import Intent, IntentState, Pipeline
 from recovery_api.rows import Row, claim_as_row, generation_as_row
 from recovery_api.selectors.generations import claim_list, generation_list
@@ -85,14 +86,10 @@ def _generation_lines(row: Row) -> list[str]:
 
 def _apart(rows: list[Row], reading: dict[str, Any]) -> list[str]:
     """Where the sink's own word, read last, contradicts what is remembered of a claim that was final."""
-    held = {claim["generation"]: claim["state"] for claim in reading.get("claims") or []}
-    found = []
-    for row in rows:
-        claim = row["claim"]
-        if claim is None or row["generation"] not in held or claim["state"] in ("open", held[row["generation"]]):
-            continue
-        says = held[row["generation"]]
-        found.append(
-            f"the claim at generation {row['generation']} is remembered {claim['state']}, and the sink says {says}."
-        )
-    return found
+    remembered = {int(row["generation"]): row["claim"]["state"] for row in rows if row["claim"]}
+    said = {int(claim["generation"]): claim["state"] for claim in reading.get("claims") or []}
+    return [
+        f"the claim at generation {one.generation} is remembered {one.remembered}, and the sink says {one.said}."
+        for one in claims_apart(remembered, said)
+        if one.is_contradiction
+    ]

@@ -7,6 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain.outcomes import Outcome
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import Plan
 
@@ -37,25 +38,25 @@ class RecoveryState(models.TextChoices):
 class RecoveryOutcome(models.TextChoices):
     """How a recovery ended, as verified at the sink."""
 
-    EXACTLY_ONCE = "exactly_once"
+    EXACTLY_ONCE = Outcome.EXACTLY_ONCE.value
     """An audit after the fire found exactly once at f."""
-    COMPLETE_WITH_ACKNOWLEDGED = "complete_with_acknowledged"
+    COMPLETE_WITH_ACKNOWLEDGED = Outcome.COMPLETE_WITH_ACKNOWLEDGED.value
     """All that is lost at f is acknowledged."""
-    COMPLETE_HAND_OVER_UNVERIFIED = "complete_hand_over_unverified"
+    COMPLETE_HAND_OVER_UNVERIFIED = Outcome.COMPLETE_HAND_OVER_UNVERIFIED.value
     """Complete at f; where the relay starts could not be checked. Stays visible."""
-    INCOMPLETE = "incomplete"
+    INCOMPLETE = Outcome.INCOMPLETE.value
     """Something is still lost at f; the next delta carries it."""
-    INCOMPLETE_ALTERED = "incomplete_altered"
+    INCOMPLETE_ALTERED = Outcome.INCOMPLETE_ALTERED.value
     """The sink holds an owed coordinate with other content: no fire can deliver it. A person decides."""
-    HAZARD = "hazard"
+    HAZARD = Outcome.HAZARD.value
     """Complete at f, and hazards that were there before remain."""
-    FENCED = "fenced"
+    FENCED = Outcome.FENCED.value
     """A newer generation passed this one; nothing landed under it."""
-    REFUSED = "refused"
+    REFUSED = Outcome.REFUSED.value
     """Under the claim the batch was no longer the approved one; nothing landed. Plan again."""
-    STOPPED = "stopped"
+    STOPPED = Outcome.STOPPED.value
     """A person stopped it at a safe point."""
-    UNKNOWN = "unknown"
+    UNKNOWN = Outcome.UNKNOWN.value
     """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
 
 

@@ -8,16 +8,12 @@ from django.db.models import QuerySet
 
 from recovery_api.models import (
     LIVE_STATES,
-    Claim,
     End,
     Event,
     EventKind,
-    Generation,
     Intent,
     IntentAction,
     Pipeline,
-    Recovery,
-    RecoveryState,
     Sink,
     Source,
 )
@@ -57,16 +53,6 @@ def pipeline_history(pipeline: Pipeline) -> QuerySet[Event]:
     return Event.objects.filter(pipeline=pipeline, kind__in=HISTORY_KINDS).order_by("-id")
 
 
-def generation_list(pipeline: Pipeline) -> QuerySet[Generation]:
-    """The generations remembered of this pipeline, newest first."""
-    return Generation.objects.filter(pipeline=pipeline).order_by("-number")
-
-
-def claim_list(pipeline: Pipeline) -> QuerySet[Claim]:
-    """The claims remembered of this pipeline, newest first."""
-    return Claim.objects.filter(pipeline=pipeline).order_by("-generation")
-
-
 def sink_reading_latest(sink: Sink) -> Intent | None:
     """The newest request to ask this sink for its fence, whatever its state."""
     return Intent.objects.filter(action=IntentAction.SINK_READ, sink=sink).order_by("-created_at").first()
@@ -75,7 +61,3 @@ def sink_reading_latest(sink: Sink) -> Intent | None:
 def live_work(pipeline: Pipeline) -> list[Intent]:
     """What is queued or running for this pipeline, oldest first."""
     return list(Intent.objects.filter(pipeline=pipeline, state__in=LIVE_STATES).order_by("created_at"))
-
-
-def unfinished_recovery(pipeline: Pipeline) -> Recovery | None:
-    return Recovery.objects.filter(pipeline=pipeline).exclude(state=RecoveryState.FINISHED).first()

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.kinds.base import KINDS
+from recovery_api.models import Intent
 from recovery_api.rows import Row, end_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
@@ -27,6 +28,7 @@ from recovery_api.services.ends import (
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.views.base import ApiView, accepted, answer, segment
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.named import retired, work_asked
 from recovery_api.views.paging import PageQuery, page, paged
 from recovery_api.views.permission import actor
 
@@ -66,16 +68,7 @@ class OptionsBody(Body):
     options = OptionsField(help_text="All of them: what is left out takes its default.")
 
 
-class RetireBody(Body):
-    confirm = Name(help_text="Its name, typed.")
-
-
 CHANGE = "Give it other options.\n\nIts test is dropped, and waiting plans lapse. While a recovery runs on it: 409."
-RETIRE = "{} is taken out of use: its history stays, its name is free.\n\nWhile something uses it: 409."
-
-
-class NothingBody(Body):
-    """No member at all."""
 
 
 class _Ends(ApiView):
@@ -176,71 +169,27 @@ class SinkOne(ApiView):
 
 
 class SourceRetire(ApiView):
-    @operation(
-        "retire_source",
-        RETIRE.format("A source"),
-        answer=SourceShape,
-        body=RetireBody,
-        is_named=True,
-        errors=[404],
-        tag="sources",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        given = RetireBody.read(request.data)
-        source = source_retire(source_get(name), given["confirm"], actor=actor(request), now=timezone.now())
-        return answer(end_as_row(source))
+    @retired("retire_source", "A source", shape=SourceShape, tag="sources")
+    def post(self, request: Request, name: str, confirm: str) -> Row:
+        return end_as_row(source_retire(source_get(name), confirm, actor=actor(request), now=timezone.now()))
 
 
 class SinkRetire(ApiView):
-    @operation(
-        "retire_sink",
-        RETIRE.format("A sink"),
-        answer=SinkShape,
-        body=RetireBody,
-        is_named=True,
-        errors=[404],
-        tag="sinks",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        given = RetireBody.read(request.data)
-        sink = sink_retire(sink_get(name), given["confirm"], actor=actor(request), now=timezone.now())
-        return answer(end_as_row(sink))
+    @retired("retire_sink", "A sink", shape=SinkShape, tag="sinks")
+    def post(self, request: Request, name: str, confirm: str) -> Row:
+        return end_as_row(sink_retire(sink_get(name), confirm, actor=actor(request), now=timezone.now()))
 
 
 class SourceTest(ApiView):
-    @operation(
-        "test_source",
-        "Test a registered source: an intent whose result is the report.",
-        answer=IntentShape,
-        status=202,
-        body=NothingBody,
-        is_named=True,
-        errors=[404],
-        tag="sources",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        NothingBody.read(request.data)
-        return accepted(_test(request, source=source_get(name)))
+    @work_asked("test_source", "Test a registered source: an intent whose result is the report.", tag="sources")
+    def post(self, request: Request, name: str) -> Intent:
+        return _test(request, source=source_get(name))
 
 
 class SinkTest(ApiView):
-    @operation(
-        "test_sink",
-        "Test a registered sink: an intent whose result is the report.",
-        answer=IntentShape,
-        status=202,
-        body=NothingBody,
-        is_named=True,
-        errors=[404],
-        tag="sinks",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        NothingBody.read(request.data)
-        return accepted(_test(request, sink=sink_get(name)))
+    @work_asked("test_sink", "Test a registered sink: an intent whose result is the report.", tag="sinks")
+    def post(self, request: Request, name: str) -> Intent:
+        return _test(request, sink=sink_get(name))
 
 
 class ConnectionTests(ApiView):
@@ -279,7 +228,7 @@ class Kinds(ApiView):
         return paged(request, self.asked, rows, None)
 
 
-def _test(request: Request, **what: Any) -> Any:
+def _test(request: Request, **what: Any) -> Intent:
     return connection_test_request(actor=actor(request), now=timezone.now(), **what)
 
 

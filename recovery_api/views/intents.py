@@ -16,8 +16,8 @@ from recovery_api.serializers.fields import Choice, FlagWord, Name
 from recovery_api.serializers.shapes import IntentShape, page_of
 from recovery_api.services.intents import intent_cancel
 from recovery_api.views.base import ApiView, answer, filtered_pipeline
-from recovery_api.views.ends import NothingBody
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.named import NothingBody
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor, require
 

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from recovery_api.exceptions import BadRequest
 from recovery_api.models import Pipeline
 from recovery_api.rows import (
+    Row,
     claim_as_row,
     generation_as_row,
     intent_as_row,
@@ -38,8 +39,8 @@ from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
 from recovery_api.views.base import ApiView, answer, referenced, segment
-from recovery_api.views.ends import RETIRE, NothingBody, RetireBody
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.named import NothingBody, retired
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
 
@@ -125,20 +126,9 @@ class PipelineOne(ApiView):
 
 
 class PipelineRetire(ApiView):
-    @operation(
-        "retire_pipeline",
-        RETIRE.format("A pipeline"),
-        answer=PipelineShape,
-        body=RetireBody,
-        is_named=True,
-        errors=[404],
-        tag="pipelines",
-    )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        given = RetireBody.read(request.data)
-        pipeline = pipeline_retire(pipeline_get(name), given["confirm"], actor=actor(request), now=timezone.now())
-        return answer(pipeline_as_row(pipeline))
+    @retired("retire_pipeline", "A pipeline", shape=PipelineShape, tag="pipelines")
+    def post(self, request: Request, name: str, confirm: str) -> Row:
+        return pipeline_as_row(pipeline_retire(pipeline_get(name), confirm, actor=actor(request), now=timezone.now()))
 
 
 class PipelineTest(ApiView):

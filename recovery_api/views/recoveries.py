@@ -19,8 +19,8 @@ from recovery_api.serializers.fields import Body, Choice, Name, Text, TextList
 from recovery_api.serializers.shapes import CertificateShape, IntentShape, RecoveryShape, page_of
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request, recovery_want
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
-from recovery_api.views.ends import NothingBody
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.named import NothingBody
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
 

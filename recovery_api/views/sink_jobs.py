@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.models import Intent
 from recovery_api.rows import drill_as_row, end_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.drills import drill_list
@@ -17,8 +18,8 @@ from recovery_api.services.drills import drill_request, drill_schedule
 from recovery_api.services.sink_jobs import TRADES, sink_install_request, sink_read_request
 from recovery_api.services.sinks import sink_settle_request
 from recovery_api.views.base import ApiView, accepted, answer
-from recovery_api.views.ends import NothingBody
 from recovery_api.views.idempotent import idempotent
+from recovery_api.views.named import work_asked
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
 
@@ -30,37 +31,23 @@ class InstallBody(Body):
 
 
 class SinkSettle(ApiView):
-    @operation(
+    @work_asked(
         "settle_sink",
         "Compare the sink with what it said before and, where it was restored, make it safe again.",
-        answer=IntentShape,
-        status=202,
-        body=NothingBody,
-        is_named=True,
-        errors=[404],
         tag="sinks",
     )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        NothingBody.read(request.data)
-        return accepted(sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now()))
+    def post(self, request: Request, name: str) -> Intent:
+        return sink_settle_request(sink_get(name), actor=actor(request), now=timezone.now())
 
 
 class SinkRead(ApiView):
-    @operation(
+    @work_asked(
         "read_sink",
         "Ask the sink for its fence, counter and claims as they are now: an intent whose result says.",
-        answer=IntentShape,
-        status=202,
-        body=NothingBody,
-        is_named=True,
-        errors=[404],
         tag="sinks",
     )
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        NothingBody.read(request.data)
-        return accepted(sink_read_request(sink_get(name), actor=actor(request), now=timezone.now()))
+    def post(self, request: Request, name: str) -> Intent:
+        return sink_read_request(sink_get(name), actor=actor(request), now=timezone.now())
 
 
 class SinkInstall(ApiView):

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from recovery_api.domain.access import PAGES
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.models import Recovery, RecoveryState
+from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
 from recovery_api.services.plans import plan_lapse, plan_request
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 NOT_PAGES = {"event-content", "plan-events", "recovery-certificate-json"}
 """Routes that give a file, or a part of a page, and no page."""
-FRAGMENTS = {"pipeline-work", "sink-reading", "source-test", "sink-test", "sink-install-first"}
+FRAGMENTS = {"pipeline-work", "sink-reading", "sink-drills", "source-test", "sink-test", "sink-install-first"}
 
 
 SIDEWAYS = "document.documentElement.scrollWidth - window.innerWidth"
@@ -60,6 +61,8 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
                 TriedEnd("sink", world.pipeline.sink.kind, world.sink_options),
             )
         )
+        _, drilled = drill_request(world.pipeline.sink, actor="ada", now=timezone.now(), wake=False)
+        assert (run(drilled).result or {})["verdict"] == "passed"
         arguments: dict[str, list[Any]] = {
             "source-found": [source.id],
             "sink-found": [sink.id],

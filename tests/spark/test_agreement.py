@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.contract import verdict_cases as vc
-from tests.spark.test_ranges_vectors import spec_of, tables_make
+from tests.spark.test_ranges_vectors import ends_of, spec_of, tables_make
 from workers.connectors.base import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.kernel import fold
 from workers.spark import ranges
 from workers.spark.meet import meet
-from workers.spark.ranges import EndSpec, MeetSpec
+from workers.spark.ranges import MeetSpec
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -99,15 +99,7 @@ def _by_ranges(several: list[dict[str, Any]], spark: Any, dsn: str, folder: Path
     (folder / "dsn").write_text(dsn)
     for number, case in enumerate(several):
         tables_make(dsn, case, number)
-    options = {
-        "connection": f"file:{folder / 'dsn'}",
-        "coordinate": ["coordinate"],
-        "op": "op",
-        "key": "key",
-        "content": "value",
-    }
-    source = EndSpec("postgresql_outbox", {**options, "table": "history_0"})
-    sink = EndSpec("postgresql_table", {**options, "table": "accepted_0", "head": ["head"], "entry": "entry"})
+    source, sink = ends_of(folder / "dsn")
     with source.connector().hold_snapshot() as source_reading, sink.connector().hold_snapshot() as sink_reading:
         lane = next(iter(source_reading.lanes))
         whole = MeetSpec(

@@ -60,6 +60,21 @@ def tables_make(dsn: str, case: dict[str, Any], number: int) -> None:
             )
 
 
+def ends_of(reference: Path) -> tuple[EndSpec, EndSpec]:
+    """Source and sink over the first case's tables; `spec_of` names those of another."""
+    options = {
+        "connection": f"file:{reference}",
+        "coordinate": ["coordinate"],
+        "op": "op",
+        "key": "key",
+        "content": "value",
+    }
+    return (
+        EndSpec("postgresql_outbox", {**options, "table": "history_0"}),
+        EndSpec("postgresql_table", {**options, "table": "accepted_0", "head": ["head"], "entry": "entry"}),
+    )
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable[[str], str], tmp_path: Path) -> None:
     if not (VECTORS / name).exists():
@@ -70,15 +85,7 @@ def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable
     reference.write_text(dsn)
     for number, case in enumerate(cases):
         tables_make(dsn, case, number)
-    options = {
-        "connection": f"file:{reference}",
-        "coordinate": ["coordinate"],
-        "op": "op",
-        "key": "key",
-        "content": "value",
-    }
-    source = EndSpec("postgresql_outbox", {**options, "table": "history_0"})
-    sink = EndSpec("postgresql_table", {**options, "table": "accepted_0", "head": ["head"], "entry": "entry"})
+    source, sink = ends_of(reference)
     with source.connector().hold_snapshot() as source_reading, sink.connector().hold_snapshot() as sink_reading:
         lane = next(iter(source_reading.lanes))
         spec = MeetSpec(

@@ -6,7 +6,6 @@ One law: a step holds the store's lock from its first test to its last change, w
 from __future__ import annotations
 
 import itertools
-import json
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,16 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recovery_api.domain import claims
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.claims import ClaimState, Standing, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, SnapshotLost, Unsuitable
+from recovery_api.domain.errors import Refused, SnapshotLost
 from workers.connectors.base import (
     Answer,
     BatchDigest,
@@ -33,32 +30,22 @@ from workers.connectors.base import (
     CoordinateRange,
     DrillNamespace,
     GenerationReading,
-    LaneReading,
     Reading,
-    SafeFrontier,
     SinkState,
     Width,
 )
-from workers.evidence import schemas
-from workers.evidence.canonical import (
-    ABSENT,
-    UncanonicalContent,
-    batch_digest,
-    content_digest,
-    content_parse,
-    entry_digest,
-    payload_digest,
+from workers.connectors.sinks.memory_rows import (
+    COLUMNS,
+    HEAD,
+    Where,
+    entry_make,
+    inside,
+    is_held,
+    lanes_of,
+    rows_digest,
+    where_of,
 )
-
-Where = tuple[str, int, int]
-"""Lane, position, ordinal."""
-
-COLUMNS = {
-    Width.COORDINATE: ("position", "ordinal"),
-    Width.PAYLOAD: ("position", "ordinal", "payload_digest"),
-    Width.FULL: tuple(schemas.ACCEPTED.names),
-}
-HEAD = ("head_position", "head_ordinal", "entry")
+from workers.evidence import schemas
 
 
 @dataclass(slots=True)
@@ -158,7 +145,7 @@ class Memory:
             yield Reading(
                 identity=f"memory:{self.name} entry {rows.num_rows} snapshot {number}",
                 handle={"snapshot": number, "generation": generation},
-                lanes=_lanes(rows),
+                lanes=lanes_of(rows),
                 fence=fence,
             )
         finally:
@@ -172,7 +159,7 @@ class Memory:
         except KeyError as error:
             raise SnapshotLost(f"memory:{self.name}", "its holder has ended") from error
         names = list(dict.fromkeys([*COLUMNS[width], *(HEAD if with_head else ("entry",))]))
-        yield from rows.filter(_inside(rows, range_)).select(names).to_batches()
+        yield from rows.filter(inside(rows, range_)).select(names).to_batches()
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 
@@ -199,7 +186,7 @@ class Memory:
             if refused is not None:
                 return [refused] * events.num_rows
             transaction = next(self.store.transactions)
-            rows = [_entry(event) for event in events.to_pylist()]  # all or nothing: before anything changes
+            rows = [entry_make(event) for event in events.to_pylist()]  # all or nothing: before anything changes
             self._fence_raise(generation)
             return [self._accept(generation, row, transaction, head) for row in rows]
 
@@ -241,22 +228,22 @@ class Memory:
     def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
         count = 0
         for batch in batches:
-            rows = [_entry(event) for event in batch.to_pylist()]
+            rows = [entry_make(event) for event in batch.to_pylist()]
             with self.store.lock:
                 for row in rows:
-                    self.store.staged.setdefault((generation, arm, _where(row)), row)
+                    self.store.staged.setdefault((generation, arm, where_of(row)), row)
             count += len(rows)
         return count
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        return pa.array([not _is_held(event) for event in batch.to_pylist()], pa.bool_())
+        return pa.array([not is_held(event) for event in batch.to_pylist()], pa.bool_())
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
         with self.store.lock:
             held = self.store.claims.get(generation)
             rows = [row for key, row in self.store.staged.items() if key[:2] == (generation, arm)]
-            rows.sort(key=_where)
-            staged = len(rows), _digest(rows)
+            rows.sort(key=where_of)
+            staged = len(rows), rows_digest(rows)
             is_as_armed = held is not None and staged == (held.armed_count, held.armed_digest)
             word = claims.fire_answer(generation, arm, is_as_armed, self._standing(generation))
             if word is Word.MISMATCH:
@@ -345,10 +332,10 @@ class Memory:
                 )
 
     def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
-        held = self.store.accepted.get(_where(row))
+        held = self.store.accepted.get(where_of(row))
         word = claims.identity_answer(held["payload_digest"] if held else None, row["payload_digest"])
         if word is Word.ACCEPTED:
-            self.store.accepted[_where(row)] = {
+            self.store.accepted[where_of(row)] = {
                 **{name: row[name] for name in ("lane", "position", "ordinal", "event_id", "payload_digest")},
                 "generation": generation,
                 "head_position": head and head.position,
@@ -358,36 +345,8 @@ class Memory:
                 "admitted_in": transaction,
             }
         elif word is Word.ALTERED:
-            self.store.altered.setdefault((_where(row), row["payload_digest"]), generation)
+            self.store.altered.setdefault((where_of(row), row["payload_digest"]), generation)
         return word
-
-
-def _entry(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event with its payload digest. Raises: Unsuitable naming the coordinate."""
-    try:
-        content = ABSENT if event["content"] is None else content_parse(event["content"])
-        digest = payload_digest(event["op"], event["key"], content_digest(content, event["op"]))
-    except (json.JSONDecodeError, UncanonicalContent) as error:
-        where = f"{event['lane']}:{event['position']}:{event['ordinal']}"
-        raise Unsuitable(f"the event at {where}", f"its content is not JSON ({error})", "Mend it.") from error
-    return {**event, "payload_digest": digest}
-
-
-def _is_held(event: Mapping[str, Any]) -> bool:
-    try:
-        _entry(event)
-    except Unsuitable:
-        return False
-    return True
-
-
-def _digest(rows: list[dict[str, Any]]) -> str:
-    entries = [entry_digest(*_where(row), row["payload_digest"]) for row in rows]
-    return batch_digest(pa.array(entries, pa.binary(32)))
-
-
-def _where(row: Mapping[str, Any]) -> Where:
-    return row["lane"], row["position"], row["ordinal"]
 
 
 def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
@@ -396,25 +355,3 @@ def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
-
-
-def _lanes(rows: pa.Table) -> dict[str, LaneReading]:
-    unsaid = SafeFrontier(None, "acceptance record", "A record says nothing of what may still be committed.")
-    lanes = {}
-    for lane in sorted(set(rows["lane"].to_pylist())):
-        mine = rows.filter(pc.equal(rows["lane"], lane))
-        found = sorted(zip(mine["position"].to_pylist(), mine["ordinal"].to_pylist(), strict=True))
-        lanes[lane] = LaneReading(lane, Coordinate(*found[-1]), Coordinate(*found[0]), None, unsaid, len(found))
-    return lanes
-
-
-def _inside(rows: pa.Table, range_: CoordinateRange) -> pa.Array:
-    position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
-    inside = np.array(pc.equal(rows["lane"], range_.lane))
-    if range_.low is not None:
-        low = range_.low
-        inside &= (position > low.position) | ((position == low.position) & (ordinal >= low.ordinal))
-    if range_.high is not None:
-        high = range_.high
-        inside &= (position < high.position) | ((position == high.position) & (ordinal < high.ordinal))
-    return pa.array(inside)
