@@ -178,7 +178,8 @@ def _disciplined(evidence: PlanEvidence) -> Condition:
         "C1",
         asks,
         False,
-        f"{len(paths)} ways into record or target pass admission by: {'; '.join(paths)}.{noted} "
+        f"{'1 way' if len(paths) == 1 else f'{len(paths)} ways'} into record or target past admission: "
+        f"{'; '.join(paths)}.{noted} "
         "What comes that way meets no fence and no claim, and may double or break what this recovery sends.",
         "Close them: revoke the right, drop the subscription, or enable the guard; or be sure that nobody uses them.",
     )

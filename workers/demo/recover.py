@@ -55,7 +55,8 @@ class Operator:
     def install(self) -> None:
         """The sink kit into `mail`, and its groups to the relay's and the recoverer's logins."""
         world = self.world
-        grants = [f"{trade}={world.login(f'mail_{trade}')}" for trade in ("relay", "recoverer")]
+        trades = {"relay": "mail_relay", "recoverer": "mail_recoverer", "auditor": "mail_driller"}
+        grants = [f"{trade}={world.login(role)}" for trade, role in trades.items()]
         given = [word for grant in grants for word in ("--grant", grant)]
         os.environ[ADMINISTRATOR] = world.mail
         try:

@@ -21,7 +21,7 @@ from workers.relay import CURSOR_TABLE
 
 PREFIX = re.compile(r"([a-z][a-z0-9_]{0,19})?")
 MARK = "Made by the Fencepost demo; it may be dropped."
-ROLES = ("orders_app", "orders_relay", "orders_auditor", "mail_relay", "mail_recoverer")
+ROLES = ("orders_app", "orders_relay", "orders_auditor", "mail_relay", "mail_recoverer", "mail_driller")
 RELAY = "letters"
 """The relay's name, at the sink and in its cursor table."""
 
@@ -121,6 +121,7 @@ class World:
         """The sink kit, with the letters as its mapped target."""
         return {
             "connection": self.reference("mail_recoverer"),
+            "drill_connection": self.reference("mail_driller"),
             "schema": self.kit_schema,
             "target_schema": self.post_schema,
             "target": "letters",
@@ -168,6 +169,10 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
         owner = f"{prefix}mail_post"
         if mail.execute("SELECT FROM pg_roles WHERE rolname = %s", (owner,)).fetchone() is None:
             mail.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(owner)))
+        driller = sql.Identifier(roles["mail_driller"])  # makes a drill's own schema and roles; changes no record
+        mail.execute(sql.SQL("ALTER ROLE {} CREATEROLE").format(driller))
+        database = sql.Identifier(database_name(databases["mail"]))
+        mail.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, driller))
         names = {"post": sql.Identifier(world.post_schema), "owner": sql.Identifier(owner)}
         mail.execute(sql.SQL(MAIL_TABLES).format(**names))
     return world
