@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ from workers.spark.session import engine_errors_mapped, error_rows_raise
 
 SUMMARY = pa.schema([("range", pa.int64()), ("lane", pa.string()), ("summary", pa.string()), ("error", pa.string())])
 SUMMARY_DDL = "range bigint, lane string, summary string, error string"
+
+GROUP_ROWS = 65_536
+"""Rows of a Parquet group: findings stand kind by kind, so that who wants one kind reads a few groups."""
 
 _modules_frozen = 0
 
@@ -89,14 +93,14 @@ class InProcess:
         return [row for batch in work for answer in task(iter([batch])) for row in answer.to_pylist()]
 
 
-def tasks_run(session: Any, count: int, task: Task) -> list[dict[str, Any]]:
-    """Run `task` over `count` single-row partitions and return their summaries by index. Raises a task's own error."""
+def tasks_run(session: Any, count: int, task: Task, rows_a_task: int = 1) -> list[dict[str, Any]]:
+    """Run `task` over the indexes below `count` and return their summaries by index. Raises a task's own error."""
     if count == 0:
         return []
     if isinstance(session, InProcess):
         rows = session.run(count, task)
     else:
-        frame = session.range(0, count, 1, count).mapInArrow(task, SUMMARY_DDL)
+        frame = session.range(0, count, 1, math.ceil(count / rows_a_task)).mapInArrow(task, SUMMARY_DDL)
         with engine_errors_mapped():
             rows = frame.select("range", "lane", "summary", "error").toArrow().to_pylist()
     error_rows_raise(json.loads(row["error"]) for row in rows if row["error"])
@@ -134,7 +138,7 @@ def part_write(directory: str, name: str, table: pa.Table) -> None:
     """One Parquet part, whole or not there: attempts write their own file and rename it."""
     final = Path(directory) / f"{name}.parquet"
     attempt = Path(directory) / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-    pq.write_table(table, attempt, compression="zstd")
+    pq.write_table(table, attempt, compression="zstd", row_group_size=GROUP_ROWS)
     attempt.replace(final)
 
 
@@ -173,6 +177,13 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     if spec.approved is not None:
         summary["approval"] = _against_approved(spec, range_, question, batch, accepted)
     return summary
+
+
+BATCH_COLUMNS = [
+    *("finding", "lane", "position", "ordinal"),
+    *("is_acknowledged", "is_retained", "is_keyed_hidden", "history_digest"),
+]
+"""What `batch_rows` looks at."""
 
 
 def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table:
