@@ -18,7 +18,7 @@ from workers.demo.business import trade
 from workers.demo.incident import IMPORTED, SLOW_REQUESTS, highest_committed, incident_make
 from workers.demo.oracle import letters_differ, opinion_form
 from workers.demo.recover import Operator
-from workers.demo.world import World, world_build, world_drop
+from workers.demo.world import ROLES, World, world_build, world_drop
 from workers.wire import wire_drop
 
 
@@ -84,7 +84,7 @@ def test_a_role_may_do_no_more_than_its_trade(world: World, role: str, statement
 
 def test_no_password_stands_where_others_may_read_it(world: World) -> None:
     files = list(world.credentials.iterdir())
-    assert len(files) == 5
+    assert len(files) == len(ROLES)
     assert {file.stat().st_mode & 0o077 for file in files} == {0}
 
 
