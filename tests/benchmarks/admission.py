@@ -1,8 +1,9 @@
 """Delivering through the kit beside a plain INSERT of the same rows under the same key.
 
-One event a transaction with one relay and with eight, and a hundred events a transaction. Both sides send the same
-parameters over open connections; the plain side inserts what the kit records, with the payload itself where the kit keeps its digest.
-Processor time of the server's sessions is told beside the clock: on a busy machine it is the steadier of the two.
+One event a transaction with one relay and with eight, and a hundred events a transaction. All ways send the same
+parameters over open connections. `plain` inserts what the kit records, with the payload itself where the kit keeps its
+digest; `record` inserts the kit's own row, digest and all, without a fence. On the run's server, which flushes nothing,
+and on one of its own that flushes each commit, as a sink does. Processor time of the server's sessions is told beside the clock: on a busy machine it is the steadier of the two.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -33,11 +37,36 @@ PLAIN_MANY = (
     "SELECT '0', (e ->> 'position')::bigint, 0, 0, (e ->> 'head_position')::bigint, 0, e ->> 'op', e ->> 'event_id', "
     "e ->> 'key', e -> 'content' FROM jsonb_array_elements(%s::jsonb) e ON CONFLICT (lane, position, ordinal) DO NOTHING"
 )
+RECORD = (
+    "INSERT INTO record (lane, position, ordinal, generation, head_position, head_ordinal, op, event_id, key, "
+    "payload_digest) SELECT '0', position, 0, 0, head, 0, 'insert', event_id, key, "
+    "fencepost.payload_digest('insert', key, content) FROM (VALUES (%s::bigint, %s::bigint, %s, %s, %s::jsonb)) "
+    "AS event (position, head, event_id, key, content) ON CONFLICT (lane, position, ordinal) DO NOTHING"
+)
+RECORD_MANY = (
+    PLAIN_MANY.replace("INTO plain", "INTO record")
+    .replace("key, content)", "key, payload_digest)")
+    .replace("e -> 'content' FROM", "fencepost.payload_digest(e ->> 'op', e ->> 'key', e -> 'content') FROM")
+)
 KIT = "SELECT fencepost.deliver(0, '0', %s, 0, %s, 'insert', %s, %s::jsonb, %s, 0)"
 KIT_MANY = "SELECT fencepost.deliver_many(0, %s::jsonb)"
+STATEMENTS = {"plain": (PLAIN, PLAIN_MANY), "record": (RECORD, RECORD_MANY), "kit": (KIT, KIT_MANY)}
 
 
 def run(count: int) -> None:
+    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+        (flushes,) = connection.execute("SELECT current_setting('fsync')").fetchone() or ("",)
+    print(f"\nOn a server that flushes {'each commit' if flushes == 'on' else 'nothing'} to disk")
+    _compare_all(count)
+    if flushes == "off":
+        environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        with tempfile.TemporaryDirectory() as place:
+            launcher = [sys.executable, "-m", "workers.embedded", "--data", place, "--only", "postgres", "--"]
+            again = [sys.executable, "-m", "tests.benchmarks", "admission", "--rounds", str(count)]
+            subprocess.run([*launcher, *again], env=environment, check=True)
+
+
+def _compare_all(count: int) -> None:
     with databases("admission") as dsns:
         dsn = dsns["admission"]
         with psycopg.connect(dsn, autocommit=True) as admin:
@@ -48,6 +77,9 @@ def run(count: int) -> None:
                 "head_ordinal bigint, accepted_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
                 "admitted_in xid8 NOT NULL DEFAULT pg_current_xact_id(), op text NOT NULL, event_id text, key text, "
                 "content jsonb, PRIMARY KEY (lane, position, ordinal))"
+            )
+            admin.execute(
+                "CREATE TABLE record (LIKE plain INCLUDING ALL); ALTER TABLE record DROP content, ADD payload_digest bytea"
             )
         bench = _Bench(dsn, count)
         bench.compare("one event a transaction, one relay", 1, 1, 1.3)
@@ -60,24 +92,22 @@ class _Bench:
         self.dsn, self.rounds, self.next = dsn, rounds, 0
 
     def compare(self, what: str, relays: int, events: int, bound: float) -> None:
-        """Interleaved rounds of the same coordinates through both, and the ratio of their medians."""
-        seconds: dict[str, list[float]] = {"plain": [], "kit": []}
-        processor: dict[str, list[float]] = {"plain": [], "kit": []}
+        """Interleaved rounds of the same coordinates through all three, and the medians of their ratios."""
+        seconds: dict[str, list[float]] = {way: [] for way in STATEMENTS}
+        processor: dict[str, list[float]] = {way: [] for way in STATEMENTS}
         total = EVENTS * (5 if events > 1 else 1)
         for number in range(self.rounds + 1):
             first, self.next = self.next, self.next + total
-            for way in ("plain", "kit") if number % 2 else ("kit", "plain"):
+            for way in [*STATEMENTS] if number % 2 else reversed(STATEMENTS):
                 passed, used = self._round(way, first, total, relays, events)
                 if number:
                     seconds[way].append(passed)
                     processor[way].append(used)
             say(f"  {what}, round {number}")
-        ratios = [kit / plain for kit, plain in zip(seconds["kit"], seconds["plain"], strict=True)]
-        work = [kit / plain for kit, plain in zip(processor["kit"], processor["plain"], strict=True)]
         each = statistics.median(seconds["kit"]) / total * 1e6
         print(
-            f"{what:<42} {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), bound {bound}; "
-            f"server's processor time {statistics.median(work):.2f} ({min(work):.2f} to {max(work):.2f}); {each:.0f} µs an event",
+            f"{what:<42} {_ratio(seconds, 'plain')}, bound {bound}; to the record alone {_ratio(seconds, 'record')}; "
+            f"server's processor time {_ratio(processor, 'plain')}; {each:.0f} µs an event",
             flush=True,
         )
 
@@ -109,6 +139,11 @@ class _Bench:
         return passed, used
 
 
+def _ratio(taken: dict[str, list[float]], unit: str) -> str:
+    ratios = [kit / limit for kit, limit in zip(taken["kit"], taken[unit], strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
 def _calls(way: str, first: int, count: int, events: int) -> list[tuple[str, tuple[object, ...]]]:
     calls: list[tuple[str, tuple[object, ...]]] = []
     for low in range(first, first + count, events):
@@ -131,11 +166,13 @@ def _calls(way: str, first: int, count: int, events: int) -> list[tuple[str, tup
                     for number, event_id, key, content in rows
                 ]
             )
-            calls.append((PLAIN_MANY if way == "plain" else KIT_MANY, (body,)))
+            calls.append((STATEMENTS[way][1], (body,)))
         else:
             number, event_id, key, content = rows[0]
-            plain = (number, number, event_id, key, content)
-            calls.append((PLAIN, plain) if way == "plain" else (KIT, (number, event_id, key, content, number)))
+            values = (
+                (number, event_id, key, content, number) if way == "kit" else (number, number, event_id, key, content)
+            )
+            calls.append((STATEMENTS[way][0], values))
     return calls
 
 

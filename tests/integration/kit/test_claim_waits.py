@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from recovery_api.domain.errors import Refused, SinkBusy
 from tests.integration.kit.kit_world import KitWorld
@@ -88,6 +89,30 @@ def test_claim_gives_up_its_place_when_its_time_is_over(world: KitWorld) -> None
     delivery = world.later(lambda: world.deliver(relay, generation, 2))
     assert claim.result() == "busy"
     assert delivery.result() == "accepted"
+
+
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "in a list"])
+@pytest.mark.parametrize("purpose", ["recoverer", "relay"])
+def test_delivery_that_waited_for_a_raised_fence_is_fenced_by_it(world: KitWorld, purpose: str, is_alone: bool) -> None:
+    """The fence that let it queue is not the fence that it meets: it is read again behind the lock."""
+    several, event = "SELECT {schema}.deliver_many(%s, %s)", {"position": "1", "op": "delete", "key": "k"}
+    relay = world.connect(world.relay)
+    generation = world.relay_start(relay)
+    raising = world.connect(world.recoverer if purpose == "recoverer" else world.relay, autocommit=False)
+    newer = world.one(raising, "SELECT generation FROM {schema}.generation_allocate(%s, 'test')", purpose)
+    step = "claim(%s, NULL)" if purpose == "recoverer" else "begin(%s)"
+    assert world.one(raising, f"SELECT answer FROM {{schema}}.{step}", newer) in ("granted", "started")
+    delivery = world.later(
+        lambda: (
+            world.deliver(relay, generation, 1)
+            if is_alone
+            else world.one(relay, several, generation, Jsonb([event]))[0]
+        )
+    )
+    world.until_waiting(relay.info.backend_pid)
+    raising.commit()
+    assert delivery.result() == "fenced"
+    assert world.record() == []
 
 
 def test_implicit_begin_waits_no_longer_than_a_claim_does(world: KitWorld) -> None:

@@ -34,7 +34,7 @@ WRITES = [
     "UPDATE {schema}.claim SET state = 'open'",
     "DELETE FROM {schema}.staged",
     "SELECT {schema}.fence_raise(9)",
-    "SELECT {schema}.accept(0, '0', 1, 0, NULL, 'insert', NULL, NULL, NULL, NULL)",
+    "SELECT {schema}.deliver_in_full(0, '0', 1, 0, NULL, 'insert', NULL, NULL, NULL, NULL)",
 ]
 GUARDED = [
     ("UPDATE {schema}.accepted SET key = 'x'", "append-only"),

@@ -15,12 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
-from workers.connectors.postgresql.canonical_sql import STRINGS_OR_TRAILING_ZEROS
+from workers.connectors.postgresql.canonical_sql import STRINGS_OR_TRAILING_ZEROS, payload_digest
 
-KIT_VERSION = 2
+KIT_VERSION = 3
 
 _HERE = Path(__file__).parent
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
+# The payload's digest, step by step, of the variables op, key and content. Absent content is the empty text, a delete's
+# null; numbers lose trailing fractional zeros, looked for where there is a point at all.
+_DIGEST = {
+    "canonical_text": "coalesce(content::text, CASE op WHEN 'delete' THEN 'null' ELSE '' END)",
+    "has_trailing_zeros": r"position('.' IN canonical) > 0 AND canonical ~ '\.[0-9]*0([],}]|$)'",
+    "zeros_dropped": rf"regexp_replace(canonical, {STRINGS_OR_TRAILING_ZEROS}, '\1\2', 'g')",
+    "digest_of_canonical": payload_digest("op", "key", "sha256(convert_to(canonical, 'UTF8'))"),
+}
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -58,7 +66,7 @@ def kit_sql(options: KitOptions, database: str) -> str:
         "effect_of_event": "NULL;",
         "effect_of_many": "NULL;",
         "effect_of_batch": "NULL;",
-        "strings_or_trailing_zeros": STRINGS_OR_TRAILING_ZEROS,
+        **_DIGEST,
     }
     for trade in ("owner", "relay", "recoverer", "auditor"):
         values[trade] = quoted(getattr(names, trade))
@@ -90,7 +98,7 @@ def text(value: str) -> str:
 
 
 def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
-    arguments = "accept.lane, accept.position, accept.ordinal, accept.op, accept.key, accept.content"
+    arguments = 'lane, "position", ordinal, op, key, content'
     common = {
         "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({arguments});",
         "effect_of_many": f"PERFORM {values['schema']}.effects_of_many(deliver_many.events, answers);",

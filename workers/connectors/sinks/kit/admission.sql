@@ -51,60 +51,6 @@ BEGIN
 END
 $$;
 
--- 'accepted' | 'absorbed' | 'altered' of one admitted event. The effect lands with the entry or not at all.
-CREATE FUNCTION {schema}.accept(
-    generation bigint, lane text, "position" bigint, ordinal bigint, event_id text, op text, key text, content jsonb,
-    head_position bigint, head_ordinal bigint
-) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_column
-DECLARE
-    offered bytea := {schema}.payload_digest(accept.op, accept.key, accept.content);
-    held bytea;
-BEGIN
-    IF accept.op NOT IN ('insert', 'update', 'delete') THEN
-        PERFORM {schema}.op_checked(accept.op);
-    END IF;
-    INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
-                                        admitted_in, payload_digest, op, event_id, key)
-        VALUES (accept.lane, accept.position, accept.ordinal, accept.generation, accept.head_position,
-                accept.head_ordinal, clock_timestamp(), pg_current_xact_id(), offered, accept.op, accept.event_id,
-                accept.key)
-        ON CONFLICT (lane, position, ordinal) DO NOTHING;
-    IF FOUND THEN
-        {effect_of_event}
-        RETURN 'accepted';
-    END IF;
-    SELECT a.payload_digest INTO STRICT held FROM {schema}.accepted a
-        WHERE a.lane = accept.lane AND a.position = accept.position AND a.ordinal = accept.ordinal;
-    IF held = offered THEN
-        RETURN 'absorbed';
-    END IF;
-    INSERT INTO {schema}.altered (lane, position, ordinal, offered_digest, accepted_digest, generation, op, event_id, key)
-        VALUES (accept.lane, accept.position, accept.ordinal, offered, held, accept.generation, accept.op,
-                accept.event_id, accept.key)
-        ON CONFLICT DO NOTHING;
-    RETURN 'altered';
-END
-$$;
-
--- One event: accepted | absorbed | altered | paused | fenced | unallocated. Counts when the transaction commits.
--- content null is absent content; 'null'::jsonb is null. head is the last source coordinate the relay knew durable.
-CREATE FUNCTION {schema}.deliver(
-    generation bigint, lane text, "position" bigint, ordinal bigint, event_id text, op text, key text, content jsonb,
-    head_position bigint DEFAULT NULL, head_ordinal bigint DEFAULT NULL
-) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    answer text := {schema}.admit(generation);
-BEGIN
-    IF answer = 'admitted' THEN
-        answer := {schema}.accept(generation, lane, deliver.position, ordinal, event_id, op, key, content,
-                                  head_position, head_ordinal);
-    END IF;
-    RETURN answer;
-END
-$$;
-
 -- The operation, or an error. Here: a constraint is compiled anew for each event.
 CREATE FUNCTION {schema}.op_checked(op text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -113,6 +59,85 @@ BEGIN
             MESSAGE = format('%L is no operation', op), HINT = 'It is insert, update or delete.';
     END IF;
     RETURN op;
+END
+$$;
+
+-- One event by every test, one after another: what `deliver` comes to when the event is not simply new.
+CREATE FUNCTION {schema}.deliver_in_full(
+    generation bigint, lane text, "position" bigint, ordinal bigint, event_id text, op text, key text, content jsonb,
+    head_position bigint, head_ordinal bigint
+) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    answer text := {schema}.admit(deliver_in_full.generation);
+    offered bytea;
+    held bytea;
+BEGIN
+    IF answer <> 'admitted' THEN
+        RETURN answer;
+    END IF;
+    offered := {schema}.payload_digest({schema}.op_checked(op), key, content);
+    INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
+                                        admitted_in, payload_digest, op, event_id, key)
+        VALUES (lane, deliver_in_full.position, ordinal, generation, head_position, head_ordinal, clock_timestamp(),
+                pg_current_xact_id(), offered, op, event_id, key)
+        ON CONFLICT (lane, position, ordinal) DO NOTHING;
+    IF FOUND THEN
+        {effect_of_event}
+        RETURN 'accepted';
+    END IF;
+    SELECT a.payload_digest INTO STRICT held FROM {schema}.accepted a
+        WHERE a.lane = deliver_in_full.lane AND a.position = deliver_in_full.position
+            AND a.ordinal = deliver_in_full.ordinal;
+    IF held = offered THEN
+        RETURN 'absorbed';
+    END IF;
+    INSERT INTO {schema}.altered (lane, position, ordinal, offered_digest, accepted_digest, generation, op, event_id, key)
+        VALUES (lane, deliver_in_full.position, ordinal, offered, held, generation, op, event_id, key)
+        ON CONFLICT DO NOTHING;
+    RETURN 'altered';
+END
+$$;
+
+-- One event: accepted | absorbed | altered | paused | fenced | unallocated. Counts when the transaction commits. The
+-- effect lands with the entry or not at all. content null is absent content; 'null'::jsonb is null. head is the last
+-- source coordinate the relay knew durable.
+-- The common case, a new event of the generation the fence stands at, is told by one read, the shared lock, and one
+-- statement that reads the fence again and inserts: within a transaction of its own each further expression costs as
+-- much as a lookup. It never waits, raises the fence or answers anything else; those are `deliver_in_full`.
+CREATE FUNCTION {schema}.deliver(
+    generation bigint, lane text, "position" bigint, ordinal bigint, event_id text, op text, key text, content jsonb,
+    head_position bigint DEFAULT NULL, head_ordinal bigint DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    canonical text := {canonical_text};
+BEGIN
+    IF {has_trailing_zeros} THEN
+        canonical := {zeros_dropped};
+    END IF;
+    -- In this order: a lock is taken only where it is the right one.
+    IF current_setting('transaction_isolation') = 'read committed'
+        AND (SELECT p.fence = deliver.generation FROM {schema}.protocol p)
+        AND pg_advisory_xact_lock_shared({lock_key}) IS NOT NULL THEN
+        INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
+                                            admitted_in, payload_digest, op, event_id, key)
+            SELECT deliver.lane, deliver.position, deliver.ordinal, deliver.generation, deliver.head_position,
+                   deliver.head_ordinal, clock_timestamp(), pg_current_xact_id(), {digest_of_canonical}, deliver.op,
+                   deliver.event_id, deliver.key
+            FROM {schema}.protocol p
+            WHERE p.fence = deliver.generation AND p.fence_purpose = 'relay'
+                AND (p.fence_asked_by IS NULL OR p.fence_asked_by = session_user)
+                AND deliver.op IN ('insert', 'update', 'delete')
+            ON CONFLICT (lane, position, ordinal) DO NOTHING;
+        IF FOUND THEN
+            {effect_of_event}
+            RETURN 'accepted';
+        END IF;
+    END IF;
+    RETURN {schema}.deliver_in_full(generation, lane, deliver.position, ordinal, event_id, op, key, content,
+                                    head_position, head_ordinal);
 END
 $$;
 
@@ -171,14 +196,21 @@ BEGIN
     WITH landed AS (
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
-        SELECT coalesce(x.value ->> 'lane', '0'), (x.value ->> 'position')::bigint,
-               coalesce((x.value ->> 'ordinal')::bigint, 0), deliver_many.generation,
-               (x.value ->> 'head_position')::bigint, (x.value ->> 'head_ordinal')::bigint, clock_timestamp(),
+        SELECT e.lane, e.position, e.ordinal, deliver_many.generation, e.head_position, e.head_ordinal, clock_timestamp(),
                pg_current_xact_id(),
-               {schema}.payload_digest(x.value ->> 'op', x.value ->> 'key', x.value -> 'content'),
-               {schema}.op_checked(x.value ->> 'op'), x.value ->> 'event_id', x.value ->> 'key'
-        FROM jsonb_array_elements(deliver_many.events) WITH ORDINALITY x
-        ORDER BY x.ordinality
+               CASE WHEN {has_trailing_zeros} THEN {schema}.payload_digest(op, key, content)
+                    ELSE {digest_of_canonical} END,
+               CASE WHEN op IN ('insert', 'update', 'delete') THEN op ELSE {schema}.op_checked(op) END, e.event_id, key
+        FROM (SELECT x.ordinality, coalesce(x.value ->> 'lane', '0') AS lane, (x.value ->> 'position')::bigint AS position,
+                     coalesce((x.value ->> 'ordinal')::bigint, 0) AS ordinal,
+                     (x.value ->> 'head_position')::bigint AS head_position,
+                     (x.value ->> 'head_ordinal')::bigint AS head_ordinal,
+                     x.value ->> 'event_id' AS event_id, o.op, x.value ->> 'key' AS key, o.content,
+                     {canonical_text} AS canonical
+              FROM jsonb_array_elements(deliver_many.events) WITH ORDINALITY x,
+              LATERAL (SELECT x.value ->> 'op' AS op, x.value -> 'content' AS content) o
+              OFFSET 0) e
+        ORDER BY e.ordinality
         ON CONFLICT (lane, position, ordinal) DO NOTHING
         RETURNING a.entry
     )

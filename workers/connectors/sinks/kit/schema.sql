@@ -82,9 +82,6 @@ CREATE TABLE {schema}.accepted (
     key text COLLATE "C",
     CONSTRAINT coordinate_is_accepted_once PRIMARY KEY (lane, position, ordinal)
 );
--- Entries lie on disk nearly in the order of their transactions: an index of ranges costs the fire nothing.
-CREATE INDEX accepted_by_transaction ON {schema}.accepted
-    USING brin ((admitted_in::text::bigint), entry) WITH (pages_per_range = 32, autosummarize = on);
 
 -- Offered again with other content, and absorbed. Once a coordinate and offered digest.
 CREATE TABLE {schema}.altered (
