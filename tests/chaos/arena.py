@@ -94,10 +94,10 @@ class Arena:
         self.workers.append(process)
         return process
 
-    def held_worker(self, recovery: Recovery, point: Point) -> tuple[subprocess.Popen[bytes], Path]:
+    def held_worker(self, recovery: Recovery, point: Point, **env: str) -> tuple[subprocess.Popen[bytes], Path]:
         """A worker that stands at `point`; creating the returned file lets it go on."""
         gate, pause = self.gate(point)
-        process = self.worker(intent_of(recovery), "first", FENCEPOST_PAUSE=pause)
+        process = self.worker(intent_of(recovery), "first", FENCEPOST_PAUSE=pause, **env)
         reached(gate)
         return process, gate
 
