@@ -60,6 +60,7 @@ class Arena:
         again = self.chance.sample(self.keys[: -len(new)], k=min(2, len(self.keys) - len(new)))
         if delivered + again:
             self.world.deliver(delivered + again, self.relay)
+        self.batch_limit(self.chance.choice([1, 2, 4, 100_000]))
         return self.world.request(self.world.approve(self.planned()))
 
     def planned(self) -> Any:
@@ -78,6 +79,11 @@ class Arena:
         if row is None or row[0] != "started":
             raise Wrong(f"the relay could not start: {row}")
         return int(row[1])
+
+    def batch_limit(self, limit: int) -> None:
+        """The most entries that one fire of this sink lands: a recovery above it is split by frontier."""
+        with psycopg.connect(self.world.sink_dsn) as sink:
+            sink.execute("UPDATE fencepost.protocol SET batch_limit = %s", [limit])
 
     def gate(self, point: Point) -> tuple[Path, str]:
         """A gate file for this round, and the value of FENCEPOST_PAUSE that holds a worker there."""

@@ -82,9 +82,10 @@ def _staged_twice(arena: Arena, recovery: Recovery, is_frozen: bool) -> tuple[in
             raise Wrong("the first attempt never ended")
         staged = looker.execute("SELECT count(*) FROM fencepost.staged").fetchone()
     recovery.refresh_from_db()
-    if code or recovery.finished_at is None or recovery.generations.count() != 1:
+    if code or recovery.finished_at is None or recovery.generations.count() != recovery.batches:
         raise Wrong(
-            f"one worker should have ended it: exit {code}, {recovery.state}, {recovery.generations.count()} generations"
+            f"one worker should have ended it: exit {code}, {recovery.state}, {recovery.generations.count()} generations "
+            f"for {recovery.batches} parts"
         )
     assert staged is not None
     return code, int(staged[0]), len(copies)
