@@ -136,7 +136,10 @@ class Relay:
         )
         known = self.source.execute(cursor_read, (self.settings.name,)).fetchone()
         position, ordinal, started_from = known or (self.cursor.position, self.cursor.ordinal, None)
-        self.cursor = relay_starts_at(Position(position, ordinal), _position(news), _position(started_from))
+        seen = (
+            _position(news) if news == started_from else None
+        )  # one place, handed over again by another fire, is news
+        self.cursor = relay_starts_at(Position(position, ordinal), _position(news), seen)
         started_from = started_from if news is None else news
         self.checkpoint(started_from)
         return "started"

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import close_old_connections, connection
-from django.utils import timezone
 
 from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
+from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
 from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
@@ -42,7 +42,7 @@ class Report:
         passed = time.monotonic() - self._began
         rate = done / passed if done and passed > 0.001 else None
         row = {"step": step, "done": done, "total": total, "rate_per_second": rate and round(rate, 1), **more}
-        if not intents.intent_progress(self.intent, row, timezone.now()):
+        if not intents.intent_progress(self.intent, row, now_get()):
             self.is_lost.set()
         self.check()
 
@@ -58,7 +58,7 @@ class Report:
 def intent_run(intent_id: str, taken_by: str) -> bool:
     """Whether this call took and ended the intent. False: another has it, or it is over."""
     close_old_connections()
-    intent = intents.intent_take(intent_id, taken_by, timezone.now())
+    intent = intents.intent_take(intent_id, taken_by, now_get())
     if intent is None:
         return False
     crash_point(Point.INTENT_TAKEN)
@@ -102,7 +102,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
 
 def _unless_lost(end: Callable[..., Any], intent: Intent, outcome: dict[str, Any]) -> None:
     try:
-        end(intent, outcome, timezone.now())
+        end(intent, outcome, now_get())
     except Refused as lost:
         logger.warning("%s", lost)
 
@@ -126,7 +126,7 @@ class _heart:
         try:
             while not self._stop.wait(HEARTBEAT_SECONDS):
                 try:
-                    if not intents.intent_heartbeat(self._report.intent, timezone.now()):
+                    if not intents.intent_heartbeat(self._report.intent, now_get()):
                         self._report.is_lost.set()
                         return
                 except Exception as error:  # a beat that fails is a beat missed: the sweep's business

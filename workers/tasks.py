@@ -10,7 +10,6 @@ import os
 import socket
 
 from celery import Task, shared_task
-from django.utils import timezone
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +28,13 @@ def intents_sweep() -> None:
 
     Contents that somebody read go when their time is over; drills that are due are asked for.
     """
+    from recovery_api.selectors.clock import now_get
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep as sweep
     from recovery_api.services.plans import plans_sweep
 
-    now = timezone.now()
+    now = now_get()
     sweep(now)
     plans_sweep(now)
     event_contents_purge(now)

@@ -105,7 +105,7 @@ def intent_take(intent_id: UUID | str, taken_by: str, now: datetime) -> Intent |
     with transaction.atomic():
         taken = (
             Intent.objects.filter(id=intent_id, state=IntentState.QUEUED)
-            .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+            .filter(_is_due(now))
             .update(
                 state=IntentState.TAKEN,
                 taken_by=taken_by,
@@ -218,12 +218,13 @@ class SweepReport:
 def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -> SweepReport:
     """Offers again what has had no heartbeat, gives up what its takers keep dying of, wakes workers for what is due.
 
-    Several sweeps at once are harmless: each row is locked, and a locked one is left to the other sweep.
+    Several sweeps at once are harmless: each row is locked, and a locked one is left to the other sweep. A heartbeat from
+    the future is one from before the clock went back: no sign of life, either.
     """
     offered = given_up = 0
     with transaction.atomic():
         dead = Intent.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-            state=IntentState.TAKEN, heartbeat_at__lt=now - heartbeat_limit
+            ~Q(heartbeat_at__range=(now - heartbeat_limit, now + heartbeat_limit)), state=IntentState.TAKEN
         )
         for intent in dead:
             if intent.attempts < ATTEMPTS_LIMIT[IntentAction(intent.action)]:
@@ -240,8 +241,8 @@ def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -
 def _wake_due(now: datetime) -> int:
     due = list(
         Intent.objects.filter(state=IntentState.QUEUED)
-        .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
-        .filter(Q(woken_at__isnull=True) | Q(woken_at__lt=now - WAKE_AGAIN_AFTER))
+        .filter(_is_due(now))
+        .filter(Q(woken_at__isnull=True) | ~Q(woken_at__range=(now - WAKE_AGAIN_AFTER, now + WAKE_AGAIN_AFTER)))
         .order_by("created_at")[:200]
     )
     woken = 0
@@ -250,6 +251,11 @@ def _wake_due(now: datetime) -> int:
             break  # the broker is away: do not wait a second for each of the rest
         woken += Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(woken_at=now)
     return woken
+
+
+def _is_due(now: datetime) -> Q:
+    """Nothing is put off for longer than BACKOFF_LIMIT: what seems to be was put off before the clock went back."""
+    return Q(not_before__isnull=True) | Q(not_before__lte=now) | Q(not_before__gt=now + BACKOFF_LIMIT)
 
 
 def _held(intent: Intent) -> QuerySet[Intent]:

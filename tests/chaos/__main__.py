@@ -78,7 +78,7 @@ def _run(given: argparse.Namespace, servers: object, directory: Path) -> int:
             arena.reap()
             arena.check(recovery)
             row |= {"held": True, "says": says, "outcome": recovery.outcome, "landed": recovery.landed_count}
-            row |= {"generations": recovery.generations.count()}
+            row |= {"generations": recovery.generations.count(), "parts": recovery.batches}
         except Exception as error:  # the edge of a round: told, counted, and the run goes on
             wrong += 1
             row |= {"held": False, "says": f"{type(error).__name__}: {error}"}

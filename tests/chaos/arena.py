@@ -60,6 +60,7 @@ class Arena:
         again = self.chance.sample(self.keys[: -len(new)], k=min(2, len(self.keys) - len(new)))
         if delivered + again:
             self.world.deliver(delivered + again, self.relay)
+        self.batch_limit(self.chance.choice([1, 2, 4, 100_000]))
         return self.world.request(self.world.approve(self.planned()))
 
     def planned(self) -> Any:
@@ -79,6 +80,11 @@ class Arena:
             raise Wrong(f"the relay could not start: {row}")
         return int(row[1])
 
+    def batch_limit(self, limit: int) -> None:
+        """The most entries that one fire of this sink lands: a recovery above it is split by frontier."""
+        with psycopg.connect(self.world.sink_dsn) as sink:
+            sink.execute("UPDATE fencepost.protocol SET batch_limit = %s", [limit])
+
     def gate(self, point: Point) -> tuple[Path, str]:
         """A gate file for this round, and the value of FENCEPOST_PAUSE that holds a worker there."""
         path = self.directory / f"gate-{self.round}-{point.value}-{len(self.workers)}"
@@ -94,10 +100,10 @@ class Arena:
         self.workers.append(process)
         return process
 
-    def held_worker(self, recovery: Recovery, point: Point) -> tuple[subprocess.Popen[bytes], Path]:
+    def held_worker(self, recovery: Recovery, point: Point, **env: str) -> tuple[subprocess.Popen[bytes], Path]:
         """A worker that stands at `point`; creating the returned file lets it go on."""
         gate, pause = self.gate(point)
-        process = self.worker(intent_of(recovery), "first", FENCEPOST_PAUSE=pause)
+        process = self.worker(intent_of(recovery), "first", FENCEPOST_PAUSE=pause, **env)
         reached(gate)
         return process, gate
 

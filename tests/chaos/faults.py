@@ -23,6 +23,7 @@ from recovery_api.models import Claim, EventKind, Generation, Intent, IntentStat
 from recovery_api.services.intents import intents_sweep
 from recovery_api.services.wakeups import intent_wake
 from tests.chaos.arena import ROUND_SECONDS, Arena, Wrong, intent_of
+from tests.chaos.speculation import task_speculated, task_speculated_past_the_fire
 from workers.embedded.processes import wait_until
 from workers.faults import Point
 
@@ -140,7 +141,7 @@ def paused_past_everything(arena: Arena, recovery: Recovery) -> str:
     older = recovery.generation
     os.kill(process.pid, signal.SIGSTOP)
     arena.settle(recovery)
-    newer = recovery.generation
+    newer = recovery.generations.filter(number__gt=older).earliest("number").number
     gate.touch()
     os.kill(process.pid, signal.SIGCONT)
     process.wait(ROUND_SECONDS)
@@ -215,7 +216,7 @@ def redelivered(arena: Arena, recovery: Recovery) -> str:
             wake(arena, recovery)
         gate.touch()
         _ended(recovery, process)
-    if recovery.generations.count() != 1:
+    if recovery.generations.count() != recovery.batches:
         raise Wrong(f"a redelivered task took {recovery.generations.count()} generations")
     return "a running task was delivered three times more; one did the work"
 
@@ -288,6 +289,8 @@ INFRASTRUCTURE: Mapping[str, Fault] = {
     "spark_killed_during_the_read": spark_killed_reading,
     "spark_killed_during_staging": spark_killed_staging,
     "executor_lost": executor_lost,
+    "task_speculated": task_speculated,
+    "task_speculated_past_the_fire": task_speculated_past_the_fire,
     "two_workers_with_one_intent": two_workers,
     "worker_paused_past_everything": paused_past_everything,
     "slow_relay_inside_the_sink": slow_relay,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from tests.chaos.cluster import Cluster
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.processes import group_stop, process_spawn, wait_until
 from workers.embedded.redis import Redis
@@ -71,11 +74,18 @@ class Servers:
     """All four, started together."""
 
     def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._held = ExitStack()
         self.control = Server(PostgreSQL, directory / "control")
         self.ends = Server(PostgreSQL, directory / "ends")
         self.redis = Server(Redis, directory / "redis")
         self.spark = Server(Spark, directory / "spark")
         self.all = (self.spark, self.control, self.ends, self.redis)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """A cluster that speculates, started when a fault asks for it first."""
+        return self._held.enter_context(Cluster(self.directory / "cluster"))
 
     def __enter__(self) -> Servers:
         for server in self.all:
@@ -86,6 +96,7 @@ class Servers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._held.close()
         for server in self.all:
             server.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -44,3 +45,8 @@ def test_a_worker_that_slept_past_everything_reads_by_whom_and_when_it_was_super
     assert (
         "was refused. Superseded by generation" in says and "taken by recovery" in says and "worker successor" in says
     )
+
+
+@pytest.mark.parametrize("fault", ["task_speculated", "task_speculated_past_the_fire"])
+def test_spark_tells_of_a_speculative_attempt_beside_the_first(rounds: dict[str, dict[str, Any]], fault: str) -> None:
+    assert re.match(r"[1-9][0-9]* speculative attempt", rounds[fault]["says"]), rounds[fault]["says"]

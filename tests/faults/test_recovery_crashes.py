@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.utils import timezone
 
@@ -57,3 +58,31 @@ def test_a_successor_ends_what_a_killed_worker_left(world: World, tmp_path: Path
     intent.refresh_from_db()
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, (recovery.says, intent.error)
     assert sorted(world.accepted_keys()) == KEYS
+
+
+@pytest.mark.parametrize("point", [Point.DURING_STAGING, Point.AFTER_FIRE])
+def test_a_recovery_in_parts_is_ended_by_the_third_worker_after_two_died_between_and_within_its_parts(
+    world: World, tmp_path: Path, point: Point
+) -> None:
+    """The sink lands two entries a fire: three parts, each with a claim, a fire and a hand-over of its own."""
+    with psycopg.connect(world.sink_dsn) as sink:
+        sink.execute("UPDATE fencepost.protocol SET batch_limit = 2")
+    world.commit(KEYS)
+    world.commit(["e5", "e6"])
+    recovery = world.request(world.approve(world.plan()))
+    intent = recovery.intents.get()
+    between = environment(FENCEPOST_CRASH=f"{Point.BEFORE_VERIFY.value}:{tmp_path / 'between'}")
+    within = environment(FENCEPOST_CRASH=f"{point.value}:{tmp_path / 'within'}")
+    for env, landed in ((between, KEYS[:2]), (within, None)):
+        code, errors = finish(worker(intent, "one that dies", env))
+        assert code == -signal.SIGKILL, errors
+        assert landed is None or world.accepted_keys() == landed
+        assert intents_sweep(timezone.now() + dt.timedelta(seconds=31)).offered_count == 1
+    code, errors = finish(worker(intent, "last", environment()))
+    assert code == 0, errors
+    recovery.refresh_from_db()
+    assert (recovery.outcome, recovery.batches) == (RecoveryOutcome.EXACTLY_ONCE, 3), recovery.says
+    assert recovery.landed_count == 6
+    assert world.accepted_keys() == [*KEYS, "e5", "e6"], "each once, in committed order over the parts"
+    fired = [claim for claim in world.sink().claims(20) if claim.state == "fired"]
+    assert [claim.landed_count for claim in fired] == [2, 2, 2]

@@ -196,6 +196,22 @@ def test_a_hand_over_moves_a_relay_once(relay_world: RelayWorld) -> None:
     assert relay.cursor == Position(ids[-1])
 
 
+def test_one_place_handed_over_by_another_recovery_moves_a_relay_again(relay_world: RelayWorld) -> None:
+    """A relay whose cursor ran past what the sink has is put back by each recovery, be the place the same."""
+    ids = [relay_world.insert_committed(f"order-{number}") for number in range(4)]
+    relay_world.hand_over(ids[0])
+    relay = relay_world.relay()
+    relay.start()
+    relay.cursor = Position(ids[-1])  # a checkpoint before the delivery: three events are lost
+    relay.checkpoint()
+    relay_world.hand_over(ids[0])
+    relay.start()
+    assert relay.cursor == Position(ids[0])
+    assert relay.step().words == {"accepted": 3}
+    relay.start()
+    assert relay.cursor == Position(ids[-1])
+
+
 def test_a_send_held_back_in_flight_is_fenced_when_it_arrives_after_a_claim(
     relay_world: RelayWorld, socket_path: Path
 ) -> None:

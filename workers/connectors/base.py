@@ -292,7 +292,7 @@ class FencedSink(Sink, Protocol):
         ...
 
     def hand_over(self) -> Mapping[str, Any]:
-        """The stored start position of each lane, with the claim that stored it."""
+        """The stored start position of each lane. Whose fire stored it, `relay_start` tells, and its claim."""
         ...
 
 

@@ -20,6 +20,7 @@ from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding, SinkMemory
 from recovery_api.models import Intent, Pipeline
 from recovery_api.selectors.audits import certified_by_lane
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
@@ -84,7 +85,7 @@ def session_open(intent: Intent) -> Iterator[Any]:
         engine.job_interrupt(intent.spark_session_id, intent.spark_tag)
     session = engine.session_get()
     tag = engine.tag_make(f"intent {intent.id}")
-    intent_spark(intent, engine.session_of(session), tag, timezone.now())
+    intent_spark(intent, engine.session_of(session), tag, now_get())
     with engine.engine_errors_mapped(), engine.job_tagged(session, tag):
         yield session
 

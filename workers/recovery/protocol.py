@@ -21,6 +21,7 @@ from recovery_api.domain.errors import Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
 from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
@@ -279,7 +280,7 @@ class _Run:
 
     def refuse(self, error: TerminalError) -> None:
         """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused."""
-        if not intents.intent_heartbeat(self.intent, timezone.now()):
+        if not intents.intent_heartbeat(self.intent, now_get()):
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")

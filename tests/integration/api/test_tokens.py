@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 from recovery_api.models import Event, Token
+from recovery_api.selectors.tokens import token_state
 from tests.integration.api.conftest import Api, make_api, make_person
 from tests.integration.control.test_commands import run
 
@@ -99,3 +100,11 @@ def test_tokens_by_command(db):
     assert run("tokens", "revoke", added.body["token_id"]).code == 0
     assert Api(added.body["token"]).get("/me").status_code == 401
     assert run("tokens", "revoke", "no-such").code == 2
+
+
+def test_a_clock_that_jumps_ends_a_token_early_or_late_and_never_revives_a_revoked_one(operator, now):
+    token = Token.objects.get(name="test")
+    assert [token_state(token, now + jump * HOUR) for jump in (-24, 0, 24 * 400)] == ["standing", "standing", "expired"]
+    operator.call("DELETE", f"/tokens/{operator.get('/me').body['token']['token_id']}")
+    token.refresh_from_db()
+    assert [token_state(token, now + jump * HOUR) for jump in (-24, 24 * 400)] == ["revoked", "revoked"]

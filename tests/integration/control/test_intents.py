@@ -136,3 +136,17 @@ def test_intent_whose_time_has_not_come_is_not_woken(queued, now, settings):
     assert intents_sweep(now).woken_count == 0  # no broker: the row waits all the same
     queued.refresh_from_db()
     assert queued.state == IntentState.QUEUED
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_work_goes_on_when_the_control_databases_clock_jumps(pipeline, now, later, hours):
+    """A dead worker's intent is offered again at once, and a live one takes it from there by beating."""
+    dead, alive, put_off = (audit_request(pipeline, actor="on-call", now=now) for _ in range(3))
+    intent_take(dead.id, "one", now)
+    held = intent_take(alive.id, "two", now)
+    intent_release(intent_take(put_off.id, "three", now), TROUBLE, now)
+    assert intents_sweep(now).offered_count == 0
+    assert intent_heartbeat(held, later(hours=hours))
+    assert intents_sweep(later(hours=hours)).offered_count == 1
+    assert intent_take(dead.id, "four", later(hours=hours)) is not None
+    assert intent_take(put_off.id, "four", later(hours=hours)) is not None

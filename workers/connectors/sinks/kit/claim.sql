@@ -81,7 +81,8 @@ END
 $$;
 
 -- A relay group's start. started: its generation and the position of each lane to start after (lane -> {"position",
--- "ordinal"} as held; a lane without one: wherever the relay likes, what it sends twice is absorbed). wait: ask again;
+-- "ordinal", "generation"}: as held, and whose fire stored it, so that a relay starts from each hand-over once, also where
+-- two name one place; a lane without one: wherever the relay likes, what it sends twice is absorbed). wait: ask again;
 -- detail says for which claim, or for whose transactions.
 CREATE FUNCTION {schema}.relay_start(
     name text, wait_seconds double precision DEFAULT {lock_wait_seconds},
@@ -105,8 +106,8 @@ BEGIN
     END IF;
     generation := {schema}.generation_next('relay', relay_start.name);
     PERFORM {schema}.fence_raise(generation);
-    SELECT coalesce(jsonb_object_agg(h.lane, jsonb_build_object('position', h.position::text,
-                                                                'ordinal', h.ordinal::text)), '{}'::jsonb)
+    SELECT coalesce(jsonb_object_agg(h.lane, jsonb_build_object('position', h.position::text, 'ordinal', h.ordinal::text,
+                                                                'generation', h.generation::text)), '{}'::jsonb)
         INTO STRICT start FROM {schema}.hand_over h;
     answer := 'started';
 END
