@@ -347,6 +347,7 @@ def token_as_row(token: Token, now: datetime) -> Row:
         "created_at": _time(token.created),
         "created_by": token.created_by,
         "expires_at": _time(token.expiry),
+        "last_used_at": _time(token.last_used_at),
         "revoked_at": _time(token.revoked_at),
         "revoked_by": token.revoked_by or None,
     }

@@ -71,6 +71,10 @@ STATUSES: dict[str, tuple[str, str, str]] = {
     "allocated": ("allocated", "quiet", "minus"),
     "claimed": ("claimed", "warn", "triangle"),
     "started": ("started", "calm", "check"),
+    # tokens
+    "standing": ("standing", "good", "check"),
+    "expired": ("expired", "quiet", "minus"),
+    "revoked": ("revoked", "quiet", "minus"),
     # drills
     "requested": ("requested", "busy", "run"),
     "passed": ("passed", "good", "check"),

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -18,6 +19,7 @@ from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
 from recovery_api.services.plans import plan_lapse, plan_request
+from recovery_api.services.tokens import token_create
 from tests.browser.conftest import WAIT_MS, Worker, axe_violations
 from tests.integration.recovery.world import World, run
 
@@ -63,6 +65,8 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
         )
         _, drilled = drill_request(world.pipeline.sink, actor="ada", now=timezone.now(), wake=False)
         assert (run(drilled).result or {})["verdict"] == "passed"
+        person = User.objects.get(username="approver")
+        token, _ = token_create(person, "runbook", ["approver"], held=["approver"], actor="ada", now=timezone.now())
         arguments: dict[str, list[Any]] = {
             "source-found": [source.id],
             "sink-found": [sink.id],
@@ -72,6 +76,7 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             "recovery": [recovery.id],
             "recovery-certificate": [recovery.id],
             "work": [intent.id],
+            "token-revoke": [token.id],
             **{key: [world.pipeline.source.name] for key in ("source", "source-edit", "source-retire")},
             **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
             **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},
@@ -97,7 +102,9 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
     seeing, configuring, nobody = open_page("approver"), open_page("admin"), open_page()
     wrong: dict[str, list[str]] = {}
     for name, address in {**found, "sign-in": reverse("sign-in")}.items():
-        page = configuring if name.endswith(("-add", "-edit", "-retire", "-install", "-found")) else seeing
+        page = (
+            configuring if name.endswith(("-add", "-edit", "-retire", "-install", "-found", "-everybody")) else seeing
+        )
         page = nobody if name == "sign-in" else page
         said = wrong.setdefault(name, [])
         page.emulate_media(color_scheme="light")
