@@ -11,12 +11,13 @@
 {% facts rows %}                                  rows: [(label, value)]
 {% problem "Title" "What happened." "What to do next." tone="bad" %}
 {% empty "No audits yet" "What to do." %}
+{% sample report.sample %}                        rows that a connection test read, contents masked
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -131,6 +132,32 @@ def problem(title: str, says: str = "", remedy: str = "", tone: str = "bad") -> 
 @register.inclusion_tag("components/empty.html")
 def empty(title: str, says: str = "") -> dict[str, Any]:
     return {"title": title, "says": says}
+
+
+@register.inclusion_tag("components/sample.html", takes_context=True)
+def sample(context: RequestContext, found: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The rows of a test's sample, a cell a column. A content is masked unless its row has `content_start`."""
+    shown = found or {}
+    columns = list(shown.get("columns", ()))
+    rows = [[_cell(column, row) for column in columns] for row in shown.get("rows", ())]
+    return {
+        "request": context["request"],
+        "csrf_token": context.get("csrf_token"),
+        "sample": found,
+        "columns": columns,
+        "rows": rows,
+        "caption": shown.get("says", ""),
+        "has_masked": any(cell["is_masked"] for row in rows for cell in row),
+    }
+
+
+def _cell(column: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    if column != "content":
+        is_code = column not in ("op", "committed_at", "accepted_at")
+        return {"column": column, "text": row.get(column), "is_code": is_code, "bytes": None, "is_masked": False}
+    size, start = row.get("content_bytes"), row.get("content_start")
+    is_masked = size is not None and "content_start" not in row
+    return {"column": column, "text": start, "is_code": True, "bytes": size, "is_masked": is_masked}
 
 
 @register.simple_block_tag

@@ -95,6 +95,7 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("sink-drill", "POST"): Permission.AUDIT,
     ("sink-drills", "GET"): Permission.SEE,
     ("sink-settle", "POST"): Permission.SETTLE,
+    ("sample-contents", "POST"): Permission.READ_CONTENT,
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-add", "POST"): Permission.CONFIGURE,

@@ -31,11 +31,24 @@ def report_lines(report: Row) -> list[str]:
     lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
+    if sample := report.get("sample"):
+        lines += [f"  Sample: {sample['says']}", *(f"    {_sample_line(row)}" for row in sample["rows"])]
     if capability := report.get("capability"):
         lines.append(f"  Archetype: {capability['archetype']}")
         lines += [f"    {ground}" for ground in capability.get("grounds", [])]
     lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
     return lines
+
+
+def _sample_line(row: Row) -> str:
+    """One sample row: its columns in order; of a content how many bytes, and how it begins where that was asked for."""
+    parts = []
+    for name, value in row.items():
+        if name == "content_bytes":
+            parts.append("no content" if value is None else f"content of {value} bytes")
+        elif value is not None:
+            parts.append(f"{name.removesuffix('_start')} {value!a}" if name == "content_start" else f"{name} {value}")
+    return ", ".join(parts)
 
 
 def drill_lines(row: Row) -> list[str]:

@@ -42,12 +42,17 @@ class CoordinateRange:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionReport:
-    """What a connection test found. `problems` are sentences, each with what to do; empty means it can serve."""
+    """What a connection test found. `problems` are sentences, each with what to do; empty means it can serve.
+
+    `sample`: says, columns and at most a few rows with texts cut short; None where none was read. A row's
+    `content_start` is for who may read contents: it never stays in a report.
+    """
 
     is_usable: bool
     facts: Mapping[str, Any]
     problems: tuple[str, ...] = ()
     weaknesses: tuple[str, ...] = ()
+    sample: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

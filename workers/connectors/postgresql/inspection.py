@@ -33,9 +33,11 @@ from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.retention import dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
+from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
 
 ROWS_LOOKED_AT = 1000
+COMMIT_EVIDENCE = ("committed_at", "commit_xid")
 
 
 def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionReport:
@@ -43,6 +45,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
     facts: dict[str, Any] = {}
     problems: list[str] = []
     weaknesses: list[str] = []
+    sample: dict[str, Any] | None = None
     try:
         with snapshot_open(address) as connection:
             opened = table_open(connection, options, COLUMN_OPTIONS)
@@ -65,10 +68,11 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
                 weaknesses += dropped_unseen(connection, opened, extent)
             weaknesses += clock_weaknesses(connection, opened.mapped)
             problems += op_problems(connection, opened.mapped)
+            sample = newest_read(connection, opened.mapped, COMMIT_EVIDENCE)
     except (TerminalError, Unreachable) as error:
         problems.append(str(error))
         facts["error"] = error.as_row()
-    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses))
+    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
 
 
 def table_facts(opened: Opened) -> dict[str, Any]:
