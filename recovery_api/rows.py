@@ -328,6 +328,7 @@ def lanes_as_rows(audit: Audit) -> list[Row]:
             "frontier": row.get("frontier_says"),
             "safe_frontier": row.get("safe_frontier"),
             "head": row.get("head_says"),
+            "cursor": row.get("cursor"),
             "above_frontier_owed": _number(row.get("above_frontier_owed")),
             "counts": wide_as_text(row.get("counts") or {}),
             "says": row.get("says") or [],

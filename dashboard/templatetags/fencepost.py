@@ -146,18 +146,25 @@ def sample(context: RequestContext, found: Mapping[str, Any] | None) -> dict[str
         "sample": found,
         "columns": columns,
         "rows": rows,
-        "caption": shown.get("says", ""),
+        "caption": f"Sample rows, as mapped: {shown.get('says', '').rstrip('.')}",
         "has_masked": any(cell["is_masked"] for row in rows for cell in row),
     }
 
 
 def _cell(column: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    if column != "content":
-        is_code = column not in ("op", "committed_at", "accepted_at")
-        return {"column": column, "text": row.get(column), "is_code": is_code, "bytes": None, "is_masked": False}
-    size, start = row.get("content_bytes"), row.get("content_start")
-    is_masked = size is not None and "content_start" not in row
-    return {"column": column, "text": start, "is_code": True, "bytes": size, "is_masked": is_masked}
+    cell: dict[str, Any] = {
+        "column": column,
+        "text": row.get(column),
+        "is_code": column not in ("op", "committed_at", "accepted_at"),
+        "is_wide": column in ("event_id", "key", "content", "digest", "payload_digest"),
+        "bytes": None,
+        "is_masked": False,
+    }
+    if column == "content":
+        size = row.get("content_bytes")
+        is_masked = size is not None and "content_start" not in row
+        cell |= {"text": row.get("content_start"), "bytes": size, "is_masked": is_masked}
+    return cell
 
 
 @register.simple_block_tag

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
 
 SAMPLES = 10
@@ -100,6 +101,11 @@ def audit_lines(row: Row) -> list[str]:
         if safe := found.get("safe_frontier"):
             lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
             lines += [f"    waits for {name}" for name in safe["waits_for"]]
+        if cursor := found.get("cursor"):
+            lines.append(
+                f"  lane {lane}: relay's cursor {cursor['says'] or 'not known'}. {cursor_says(cursor, found['status'])}"
+            )
+            lines += [f"    {says}"] if (says := window_says(cursor, found["status"])) else []
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -133,6 +137,32 @@ def test_axe_finds_nothing_on_a_plan_to_decide_and_a_recovery_that_runs(
     assert axe_violations(page) == []
     page.goto(reverse("recovery", args=[world.request(plan).id]))
     assert axe_violations(page) == []
+
+
+def test_token_is_made_on_the_page_called_with_its_own_example_and_revoked(
+    people: None, open_page: Callable[..., Page]
+) -> None:
+    page = open_page("operator")
+    page.goto("/")
+    page.locator("details.person summary").click()
+    page.get_by_role("link", name="API tokens").click()
+    page.get_by_label("Name").fill("runbook")
+    page.get_by_role("button", name="Make it").click()
+    assert axe_violations(page) == []
+    words = shlex.split(page.locator("section", has_text="shown this once").locator("code").inner_text())
+    assert words[:3] == ["curl", "-sS", "-H"] and page.locator("#secret").input_value() in words[3]
+    name, _, value = words[3].partition(": ")
+    example = urllib.request.Request(words[4], headers={name: value})
+    with urllib.request.urlopen(example, timeout=10) as answer:
+        assert json.load(answer)["token"]["name"] == "runbook"
+    page.reload()  # sends the form again, as a person would by mistake
+    expect(page.locator(".problem")).to_contain_text("This form was sent already")
+    page.get_by_role("link", name="Revoke runbook").click()
+    page.get_by_role("button", name="Revoke this token").click()
+    expect(page.locator(".messages")).to_contain_text("runbook is revoked")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(example, timeout=10)
+    assert page.problems == []  # type: ignore[attr-defined]
 
 
 SHIFTS = """() => {

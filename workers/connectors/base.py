@@ -56,6 +56,15 @@ class ConnectionReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CursorReading:
+    """What the relay itself recorded of its progress. `coordinate` None: not known, for the reason in `problem`;
+    without one, none was recorded yet."""
+
+    coordinate: Coordinate | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SafeFrontier:
     """The highest coordinate below which no further commit can appear, and why that is believed.
 
@@ -108,6 +117,10 @@ class Source(Protocol):
 
     def test(self) -> ConnectionReport:
         """What is there, whether it can serve, and a sentence for each thing that is wrong. Changes nothing."""
+        ...
+
+    def cursors(self) -> Mapping[str, CursorReading]:
+        """The relay's cursor by lane, where one is registered. Never evidence; that it cannot be read is no error."""
         ...
 
     def pin(self) -> Reading:

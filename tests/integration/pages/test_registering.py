@@ -93,7 +93,7 @@ def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
     found = admin.post("/add/source/", form)["Location"]
     intent = run_newest()
     page = admin.get(found).content.decode()
-    assert "2 rows, the highest coordinate first." in page and "&lt;b&gt;k1&lt;/b&gt;" in page
+    assert "Sample rows, as mapped: 2 rows, the highest coordinate first" in page and "&lt;b&gt;k1&lt;/b&gt;" in page
     assert "9,057 bytes, masked" in page and "alert(1)" not in page
     assert "Needs the role operator or approver" in page
     assert "content_start" not in json.dumps(intent.result)
