@@ -328,6 +328,7 @@ def lanes_as_rows(audit: Audit) -> list[Row]:
             "frontier": row.get("frontier_says"),
             "safe_frontier": row.get("safe_frontier"),
             "head": row.get("head_says"),
+            "cursor": row.get("cursor"),
             "above_frontier_owed": _number(row.get("above_frontier_owed")),
             "counts": wide_as_text(row.get("counts") or {}),
             "says": row.get("says") or [],
@@ -347,6 +348,7 @@ def token_as_row(token: Token, now: datetime) -> Row:
         "created_at": _time(token.created),
         "created_by": token.created_by,
         "expires_at": _time(token.expiry),
+        "last_used_at": _time(token.last_used_at),
         "revoked_at": _time(token.revoked_at),
         "revoked_by": token.revoked_by or None,
     }

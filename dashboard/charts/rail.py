@@ -19,13 +19,18 @@ LABELS = 5
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A coordinate with its name. `tone`: good | warn | bad | unsure | busy | calm | quiet."""
+    """A coordinate with its name. `tone`: good | warn | bad | unsure | busy | calm | quiet.
+
+    `until`: the coordinate up to which it leaves open what is so, drawn as a dotted bar; `until_says` names that bar.
+    """
 
     name: str
     spelled: str
     position: int
     ordinal: int
     tone: str
+    until: tuple[int, int] | None = None
+    until_says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,11 @@ def rail_figure(places: Sequence[Place], findings: Sequence[Run]) -> dict[str, A
     >>> figure["layout"]["yaxis"]["categoryarray"], figure["data"][0]["x"]
     (['floor', 'head'], [0, 8])
     """
-    held = {(place.position, place.ordinal) for place in places}
+    held = {(place.position, place.ordinal) for place in places} | {one.until for one in places if one.until}
     offset = _offsets(held.union(*((run.first, run.last) for run in findings)))
     ordered = sorted(places, key=lambda place: (place.position, place.ordinal))
     traces = [_place_trace(place, offset[place.position, place.ordinal]) for place in ordered]
+    traces += [_window_trace(place, place.until, offset) for place in ordered if place.until]
     rows = [place.name for place in ordered]
     for finding, (row, shape, tone) in FINDINGS.items():
         here = [one for one in findings if one.finding == finding]
@@ -103,6 +109,20 @@ def _place_trace(place: Place, x: float) -> dict[str, Any]:
             "opacity": [0, 1],
             "line": {"width": 2, "color": f"var(--{place.tone})"},
         },
+        "showlegend": False,
+    }
+
+
+def _window_trace(place: Place, until: tuple[int, int], offset: dict[tuple[int, int], float]) -> dict[str, Any]:
+    """From the place, exclusive, to where it leaves off: wide, faint and dotted, for nothing is known along it."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [offset[place.position, place.ordinal], offset[until]],
+        "y": [place.name, place.name],
+        "text": [_plain(place.until_says)] * 2,
+        "hovertemplate": "%{text}<extra></extra>",
+        "line": {"color": "var(--unsure)", "width": 10, "dash": "2px,3px"},
         "showlegend": False,
     }
 

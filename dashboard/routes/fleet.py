@@ -1,13 +1,16 @@
-"""Signing in, the fleet, a pipeline, the timeline."""
+"""Signing in, one's tokens, the fleet, a pipeline, the timeline."""
 
 from django.urls import path
 
-from dashboard.views import overview, pipeline, sign_in, timeline
+from dashboard.views import overview, pipeline, sign_in, timeline, tokens
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/everybody/", tokens.token_everybody, name="token-everybody"),
+    path("tokens/<uuid:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("timeline/", timeline.timeline, name="timeline"),
     path("pipelines/<str:name>/", pipeline.pipeline, name="pipeline"),
     path("pipelines/<str:name>/work/", pipeline.work_of, name="pipeline-work"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import drills, ends, pipeline_registry, registering, sink_install, sink_readings
+from dashboard.views import drills, ends, pipeline_registry, registering, samples, sink_install, sink_readings
 
 urlpatterns = [
     path("add/pipeline/", pipeline_registry.add, name="pipeline-add"),
@@ -16,6 +16,7 @@ urlpatterns = [
     path("sinks/<str:name>/reading/", sink_readings.reading, name="sink-reading"),
     path("sinks/<str:name>/settle/", ends.sink_settle, name="sink-settle"),
 ]
+urlpatterns += [path("tests/<uuid:intent_id>/contents/", samples.sample_contents, name="sample-contents")]
 for _word in ("source", "sink"):
     _about = {"word": _word}
     urlpatterns += [

@@ -11,12 +11,13 @@
 {% facts rows %}                                  rows: [(label, value)]
 {% problem "Title" "What happened." "What to do next." tone="bad" %}
 {% empty "No audits yet" "What to do." %}
+{% sample report.sample %}                        rows that a connection test read, contents masked
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -71,6 +72,10 @@ STATUSES: dict[str, tuple[str, str, str]] = {
     "allocated": ("allocated", "quiet", "minus"),
     "claimed": ("claimed", "warn", "triangle"),
     "started": ("started", "calm", "check"),
+    # tokens
+    "standing": ("standing", "good", "check"),
+    "expired": ("expired", "quiet", "minus"),
+    "revoked": ("revoked", "quiet", "minus"),
     # drills
     "requested": ("requested", "busy", "run"),
     "passed": ("passed", "good", "check"),
@@ -127,6 +132,39 @@ def problem(title: str, says: str = "", remedy: str = "", tone: str = "bad") -> 
 @register.inclusion_tag("components/empty.html")
 def empty(title: str, says: str = "") -> dict[str, Any]:
     return {"title": title, "says": says}
+
+
+@register.inclusion_tag("components/sample.html", takes_context=True)
+def sample(context: RequestContext, found: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The rows of a test's sample, a cell a column. A content is masked unless its row has `content_start`."""
+    shown = found or {}
+    columns = list(shown.get("columns", ()))
+    rows = [[_cell(column, row) for column in columns] for row in shown.get("rows", ())]
+    return {
+        "request": context["request"],
+        "csrf_token": context.get("csrf_token"),
+        "sample": found,
+        "columns": columns,
+        "rows": rows,
+        "caption": f"Sample rows, as mapped: {shown.get('says', '').rstrip('.')}",
+        "has_masked": any(cell["is_masked"] for row in rows for cell in row),
+    }
+
+
+def _cell(column: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    cell: dict[str, Any] = {
+        "column": column,
+        "text": row.get(column),
+        "is_code": column not in ("op", "committed_at", "accepted_at"),
+        "is_wide": column in ("event_id", "key", "content", "digest", "payload_digest"),
+        "bytes": None,
+        "is_masked": False,
+    }
+    if column == "content":
+        size = row.get("content_bytes")
+        is_masked = size is not None and "content_start" not in row
+        cell |= {"text": row.get("content_start"), "bytes": size, "is_masked": is_masked}
+    return cell
 
 
 @register.simple_block_tag

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.views.errors import errors_shown
 from dashboard.views.findings import groups_shown
+from dashboard.views.lanes import cursor_stops
 from recovery_api.selectors.audits import audit_get
 
 RETIRED = "The pipeline is retired; what was done stays to be looked at."
@@ -25,7 +26,10 @@ def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
         {
             "audit": audit,
             "pipeline": audit.pipeline,
-            "lanes": sorted(audit.lanes.items()),
+            "lanes": [
+                (name, {**row, "cursor_stops": cursor_stops(row, audit.status) if row.get("cursor") else []})
+                for name, row in sorted(audit.lanes.items())
+            ],
             "groups": groups_shown(audit),
             "retired_says": RETIRED if audit.pipeline.retired_at else "",
         },

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashboard.charts.rail import Place, Run, rail_figure
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
+CURSOR, WINDOW = "relay's cursor", "ambiguous window"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,13 @@ def stops_of(
             "The highest coordinate in the acceptance record; below it some may be missing.",
             "busy",
         ),
+        *cursor_stops(row, status),
         Stop(
             "relay starts",
             coordinate_format(start, spelling) if start else "",
             "What the sink hands the next relay run, which starts after it."
             if start
-            else "No recovery has stored a start yet. A relay's own cursor is not read: it proves nothing of the sink.",
+            else "No recovery has stored a start yet.",
             "calm",
         ),
         Stop(
@@ -98,15 +101,42 @@ def stops_of(
     ]
 
 
+def cursor_stops(row: Mapping[str, Any], status: str) -> list[Stop]:
+    """The relay's own claim, and the window it leaves ambiguous, each beside what the sink's record says of it."""
+    cursor = row.get("cursor")
+    if cursor is None:
+        return [Stop(CURSOR, "", f"Not read: the source does not say where the relay keeps it. {ASIDE}")]
+    claim, window = cursor_says(cursor, status), window_says(cursor, status)
+    if not cursor.get("has_window"):
+        return [Stop(CURSOR, cursor["says"] or "", f"{claim} {window}".strip())]
+    ends = f"above {cursor['says']}, up to {row.get('head_says')}"
+    return [Stop(CURSOR, cursor["says"], claim), Stop(WINDOW, ends, window, "unsure")]
+
+
 def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
+    """What can be drawn. The ambiguous window has no place of its own: it goes on from the cursor, to the head."""
+    held = {stop.name: at for stop in stops if (at := _at(stop.spelled, spelling)) is not None}
+    windows = [stop for stop in stops if stop.name == WINDOW and "head" in held]
     places = []
     for stop in stops:
-        try:
-            at = coordinate_parse(stop.spelled, spelling)
-        except BadInput:  # not known, or spelled as an earlier registration of the source did
+        if stop.name not in held:
             continue
-        places.append(Place(stop.name, stop.spelled, at.position, at.ordinal, stop.tone))
+        at = held[stop.name]
+        place = Place(stop.name, stop.spelled, at.position, at.ordinal, stop.tone)
+        if stop.name == CURSOR and windows:
+            end = held["head"]
+            says = f"{WINDOW}: {windows[0].spelled}"
+            place = replace(place, until=(end.position, end.ordinal), until_says=says)
+        places.append(place)
     return places
+
+
+def _at(spelled: str, spelling: Spelling) -> Coordinate | None:
+    """None: not known, or spelled as an earlier registration of the source did."""
+    try:
+        return coordinate_parse(spelled, spelling)
+    except BadInput:
+        return None
 
 
 def _runs(audit: Audit, lane: str) -> list[Run]:

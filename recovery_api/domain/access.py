@@ -53,6 +53,12 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("sign-in", "GET"): Permission.ANYONE,
     ("sign-in", "POST"): Permission.ANYONE,
     ("sign-out", "POST"): Permission.SIGNED_IN,
+    # One's own account: a token never gives more than its person has.
+    ("token-list", "GET"): Permission.SIGNED_IN,
+    ("token-list", "POST"): Permission.SIGNED_IN,
+    ("token-everybody", "GET"): Permission.CONFIGURE,
+    ("token-revoke", "GET"): Permission.SIGNED_IN,
+    ("token-revoke", "POST"): Permission.SIGNED_IN,
     # The fleet and what is registered.
     ("overview", "GET"): Permission.SEE,
     ("timeline", "GET"): Permission.SEE,
@@ -89,6 +95,7 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("sink-drill", "POST"): Permission.AUDIT,
     ("sink-drills", "GET"): Permission.SEE,
     ("sink-settle", "POST"): Permission.SETTLE,
+    ("sample-contents", "POST"): Permission.READ_CONTENT,
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-add", "POST"): Permission.CONFIGURE,

@@ -16,6 +16,7 @@ from recovery_api.management.waiting import intent_await, intent_problem, is_wai
 from recovery_api.models import End, Intent, Sink, Source
 from recovery_api.rows import end_as_row, intent_as_row
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
+from recovery_api.selectors.findings import sample_contents_get
 from recovery_api.services.ends import (
     connection_test_request,
     options_check,
@@ -24,6 +25,7 @@ from recovery_api.services.ends import (
     source_create,
     source_update,
 )
+from recovery_api.services.event_reads import sample_contents_read
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
@@ -50,6 +52,11 @@ class EndCommand(FencepostCommand):
         show.add_argument("name")
         test = subcommand_add(subparsers, "test", f"test a registered {self.word} through a worker")
         test.add_argument("name")
+        test.add_argument(
+            "--contents",
+            action="store_true",
+            help="how the sample rows' contents begin, too; it stands in the timeline",
+        )
         wait_arguments(test, seconds=TEST_SECONDS)
         edit = subcommand_add(subparsers, "edit", f"change options of a {self.word}; waiting plans lapse")
         edit.add_argument("name")
@@ -115,7 +122,13 @@ class EndCommand(FencepostCommand):
         ended = intent_await(intent, options, self.stderr)
         if (problem := self._test_problem(ended)) is not None:
             return problem
-        return Shown({"name": end.name, **(ended.result or {})}, [f"{end.name}:", *report_lines(ended.result or {})])
+        report = self._with_contents(ended, now, options) if options["contents"] else ended.result or {}
+        return Shown({"name": end.name, **report}, [f"{end.name}:", *report_lines(report)])
+
+    def _with_contents(self, ended: Intent, now: datetime, options: dict[str, Any]) -> dict[str, Any]:
+        """The report, its sample rows with how their contents begin."""
+        sample = sample_contents_read(sample_contents_get(ended.id), actor=options["actor"], now=now)
+        return {**(ended.result or {}), "sample": sample}
 
     def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:
         end = self._get(options["name"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
 
 SAMPLES = 10
@@ -31,11 +32,24 @@ def report_lines(report: Row) -> list[str]:
     lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
+    if sample := report.get("sample"):
+        lines += [f"  Sample: {sample['says']}", *(f"    {_sample_line(row)}" for row in sample["rows"])]
     if capability := report.get("capability"):
         lines.append(f"  Archetype: {capability['archetype']}")
         lines += [f"    {ground}" for ground in capability.get("grounds", [])]
     lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
     return lines
+
+
+def _sample_line(row: Row) -> str:
+    """One sample row: its columns in order; of a content how many bytes, and how it begins where that was asked for."""
+    parts = []
+    for name, value in row.items():
+        if name == "content_bytes":
+            parts.append("no content" if value is None else f"content of {value} bytes")
+        elif value is not None:
+            parts.append(f"{name.removesuffix('_start')} {value!a}" if name == "content_start" else f"{name} {value}")
+    return ", ".join(parts)
 
 
 def drill_lines(row: Row) -> list[str]:
@@ -87,6 +101,11 @@ def audit_lines(row: Row) -> list[str]:
         if safe := found.get("safe_frontier"):
             lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
             lines += [f"    waits for {name}" for name in safe["waits_for"]]
+        if cursor := found.get("cursor"):
+            lines.append(
+                f"  lane {lane}: relay's cursor {cursor['says'] or 'not known'}. {cursor_says(cursor, found['status'])}"
+            )
+            lines += [f"    {says}"] if (says := window_says(cursor, found["status"])) else []
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:

@@ -63,7 +63,8 @@ class Finding(models.Model):
 
 
 class EventContent(models.Model):
-    """The content an EVENT_READ intent brought, as the source printed it. Kept for a short while, then purged."""
+    """The content an EVENT_READ intent brought, as the source printed it; or, of a CONNECTION_TEST, how the contents of its
+    sample rows begin, as JSON. Kept for a short while, then purged."""
 
     intent = models.OneToOneField(Intent, primary_key=True, on_delete=models.PROTECT, related_name="content")
     body = models.BinaryField()

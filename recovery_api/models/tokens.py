@@ -10,12 +10,16 @@ from knox.models import AbstractAuthToken
 
 
 class Token(AbstractAuthToken):
-    """`roles` limits what the token gives; the person's own roles limit it further. `digest` is all that is kept of it."""
+    """`roles` limits what the token gives; the person's own roles limit it further. `digest` is all that is kept of it.
+
+    `last_used_at` is true to a minute, so that a busy token does not write with every request. None: never used.
+    """
 
     id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=200)
     roles = models.JSONField()
     created_by = models.CharField(max_length=200)
+    last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_by = models.CharField(max_length=200, blank=True, default="")
 

@@ -90,6 +90,20 @@ def event_content_get(intent_id: UUID | str) -> EventContent:
     return found
 
 
+def sample_contents_get(intent_id: UUID | str) -> EventContent:
+    """How the contents of a connection test's sample begin. Raises: NotFound where there are none, or they were purged."""
+    found = EventContent.objects.select_related("intent__source", "intent__sink").filter(
+        intent=intent_id, intent__action=IntentAction.CONNECTION_TEST
+    )
+    if (content := found.first()) is None:
+        raise NotFound(
+            f"What test {intent_id} read of contents",
+            "the control database",
+            "It is kept for half an hour: test again.",
+        )
+    return content
+
+
 def _filtered(found: QuerySet[Finding], asked: FindingFilter) -> QuerySet[Finding]:
     if asked.finding:
         found = found.filter(finding=asked.finding)

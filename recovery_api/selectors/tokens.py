@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,8 +11,10 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from knox.crypto import hash_token
 
+from recovery_api.domain.access import Permission, permissions_of
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import Token
+from recovery_api.selectors.people import roles_of
 
 
 def token_list(user: Any = None) -> QuerySet[Token]:
@@ -29,6 +32,27 @@ def token_get(token_id: UUID | str) -> Token:
     if found is None:
         raise NotFound(f"Token {token_id}", "the control database", "")
     return found
+
+
+def token_visible(token_id: UUID | str, user: Any, held: Collection[str]) -> Token:
+    """One's own; anybody's for whoever configures. Raises: NotFound, for what is not theirs to know of, too."""
+    token = token_get(token_id)
+    if token.user_id != user.pk and Permission.CONFIGURE not in permissions_of(held):
+        raise NotFound(f"Token {token_id}", "the control database", "")
+    return token
+
+
+def token_gives(token: Token) -> frozenset[str]:
+    """The roles it gives now: its own, as far as its person still has them."""
+    return frozenset(token.roles) & (roles_of(token.user) or frozenset())
+
+
+def tokens_in_state(found: QuerySet[Token], state: str, now: datetime) -> QuerySet[Token]:
+    """Those that `token_state` says are standing, expired or revoked."""
+    if state == "revoked":
+        return found.filter(revoked_at__isnull=False)
+    ends = {"expiry__gt": now} if state == "standing" else {"expiry__lte": now}
+    return found.filter(revoked_at__isnull=True, **ends)
 
 
 def token_find(text: str, now: datetime) -> Token | None:

@@ -17,6 +17,7 @@ class TokenShape(serializers.Serializer):
     created_at = Moment()
     created_by = serializers.CharField()
     expires_at = Moment()
+    last_used_at = maybe(Moment, help_text="True to a minute; null: never.")
     revoked_at = maybe(Moment)
     revoked_by = maybe(serializers.CharField)
 

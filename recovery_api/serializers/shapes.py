@@ -136,6 +136,9 @@ class LaneShape(serializers.Serializer):
     frontier = maybe(serializers.CharField, help_text="Judged up to here, in the source's spelling.")
     safe_frontier = maybe(Anything, help_text="`says`, its `ground`, and whom it waits for.")
     head = maybe(serializers.CharField)
+    cursor = maybe(
+        Anything, help_text="The relay's own, where the source names its table: what it claims, what the record says."
+    )
     above_frontier_owed = maybe(WideField)
     counts = Anything()
     says = texts()

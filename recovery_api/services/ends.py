@@ -14,6 +14,7 @@ from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
 from recovery_api.selectors.plans import is_id
 from recovery_api.services.constraints import constraints_mapped
+from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.plans import plans_lapse
@@ -22,6 +23,7 @@ from recovery_api.services.retirement import unfinished_refuse
 E = TypeVar("E", bound=End)
 
 REPORT_FIELDS = ("is_usable", "facts", "problems", "weaknesses")
+CONTENT_START = "content_start"
 
 
 def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,10 +119,19 @@ def connection_test_record(
 ) -> None:
     """Ends the intent with what the test found, and keeps it with the end it was about, in one transaction.
 
-    `report` has the fields of a ConnectionReport. Raises: Refused where the intent is no longer ours.
+    `report` has the fields of a ConnectionReport. How its sample's contents begin is kept apart, where roles are asked
+    first, and for a short while only. Raises: Refused where the intent is no longer ours.
     """
     whole = {**{name: report[name] for name in REPORT_FIELDS}, "capability": dict(capability) if capability else None}
+    sample = report.get("sample")
+    starts = [{name: row.get(name) for name in ("coordinate", CONTENT_START)} for row in (sample or {}).get("rows", [])]
+    if sample is not None:
+        rows = [{name: value for name, value in row.items() if name != CONTENT_START} for row in sample["rows"]]
+        sample = {**sample, "rows": rows, "intent": str(intent.pk)}
+    whole["sample"] = sample
     with transaction.atomic():
+        if any(row[CONTENT_START] is not None for row in starts):
+            sample_contents_keep(intent, starts, now)
         intent_finish(intent, whole, now)
         if intent.source_id:
             Source.objects.filter(id=intent.source_id).update(report=whole, tested_at=now)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -56,15 +57,41 @@ def event_read_record(intent: Intent, found: Mapping[str, Any], content: bytes |
 
 def event_content_downloaded(content: EventContent, *, actor: str, now: datetime) -> None:
     """Writes in the timeline that `actor` took the whole content away."""
+    if content.intent.action == IntentAction.CONNECTION_TEST:
+        _log_sample(content.intent, actor, now)
+        return
     given = content.intent.arguments
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     says = f"{actor} downloaded {len(content.body)} bytes of the event at"
     _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
 
 
+def sample_contents_keep(intent: Intent, starts: Sequence[Mapping[str, Any]], now: datetime) -> None:
+    """How the contents of a connection test's sample rows begin, for who may read contents. In the caller's transaction."""
+    body = json.dumps(list(starts), ensure_ascii=False).encode()
+    EventContent.objects.update_or_create(intent=intent, defaults={"body": body, "kept_until": now + KEPT_FOR})
+
+
+def sample_contents_read(content: EventContent, *, actor: str, now: datetime) -> dict[str, Any]:
+    """The sample of a connection test with `content_start` in each row; that `actor` read it stands in the timeline."""
+    _log_sample(content.intent, actor, now)
+    sample = (content.intent.result or {})["sample"]
+    starts = json.loads(bytes(content.body))
+    return {**sample, "rows": [row | start for row, start in zip(sample["rows"], starts, strict=True)]}
+
+
 def event_contents_purge(now: datetime) -> int:
     """How many contents went because their time is over."""
     return EventContent.objects.filter(kept_until__lt=now).delete()[0]
+
+
+def _log_sample(intent: Intent, actor: str, now: datetime) -> None:
+    end = intent.source or intent.sink
+    word = end._meta.model_name if end else intent.arguments["end"]
+    of = f"{word} {end.name}" if end else f"a {word} that was not registered"
+    says = f"{actor} read how the contents of sample rows begin, of {of}."
+    data = {"test": str(intent.pk), **({"end": word, "end_id": str(end.pk), "name": end.name} if end else {})}
+    event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, data=data)
 
 
 def _log(pipeline: Pipeline, lane: str, coordinate: Coordinate, says: str, actor: str, now: datetime) -> None:

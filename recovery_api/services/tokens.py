@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
@@ -16,6 +17,7 @@ from recovery_api.models import EventKind, Token
 from recovery_api.services.events import event_append
 
 DAYS, DAYS_MOST = 30, 365
+USE_SEEN_EVERY = timedelta(minutes=1)
 
 
 def token_create(
@@ -61,6 +63,14 @@ def token_revoke(token: Token, *, actor: str, now: datetime) -> Token:
             _tell(token, f"{actor} revoked token {token.name} of {token.user.get_username()}.", actor, now)
     token.refresh_from_db()
     return token
+
+
+def token_used(token: Token, now: datetime) -> None:
+    """Keeps when it was used, to a minute: most requests write nothing."""
+    long_ago = now - USE_SEEN_EVERY
+    if token.last_used_at is None or token.last_used_at < long_ago:
+        unseen = Q(last_used_at__isnull=True) | Q(last_used_at__lt=long_ago)
+        Token.objects.filter(unseen, pk=token.pk).update(last_used_at=now)
 
 
 def _tell(token: Token, says: str, actor: str, now: datetime) -> None:

@@ -10,6 +10,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from recovery_api.selectors.tokens import token_find
+from recovery_api.services.tokens import token_used
 
 SCHEME = "Bearer"
 
@@ -22,9 +23,11 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, text = given.partition(" ")
         if scheme.lower() != SCHEME.lower():
             return None
-        token = token_find(text.strip(), timezone.now()) if text.isascii() else None
+        now = timezone.now()
+        token = token_find(text.strip(), now) if text.isascii() else None
         if token is None:
             raise AuthenticationFailed("The token is unknown, expired or revoked.")
+        token_used(token, now)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -9,12 +9,11 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recovery_api.domain.access import Permission, Role, permissions_of
-from recovery_api.domain.errors import NotFound
+from recovery_api.domain.access import Permission, Role
 from recovery_api.models import Token
 from recovery_api.rows import Row, token_as_row
 from recovery_api.schema import operation
-from recovery_api.selectors.tokens import token_get, token_list
+from recovery_api.selectors.tokens import token_gives, token_list, token_visible
 from recovery_api.serializers.about import NewTokenShape, TokenShape
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, Whole
 from recovery_api.serializers.shapes import page_of
@@ -105,17 +104,13 @@ class TokenOne(ApiView):
     )
     def delete(self, request: Request, token_id: str) -> Response:
         token = _token(request, token_id)
-        if not frozenset(token.roles) <= (roles(request) or frozenset()):
+        if not token_gives(token) <= (roles(request) or frozenset()):
             require(request, Permission.CONFIGURE)
         return answer(_row(token_revoke(token, actor=actor(request), now=timezone.now())))
 
 
 def _token(request: Request, token_id: str) -> Token:
-    """One's own; anybody's for whoever configures. Raises: NotFound."""
-    token = token_get(token_id)
-    if token.user_id != request.user.pk and Permission.CONFIGURE not in permissions_of(roles(request) or ()):
-        raise NotFound(f"Token {token_id}", "the control database", "")
-    return token
+    return token_visible(token_id, request.user, roles(request) or ())
 
 
 def _row(token: Token) -> Row:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -18,6 +23,7 @@ from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
 from recovery_api.services.plans import plan_lapse, plan_request
+from recovery_api.services.tokens import token_create
 from tests.browser.conftest import WAIT_MS, Worker, axe_violations
 from tests.integration.recovery.world import World, run
 
@@ -63,6 +69,8 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
         )
         _, drilled = drill_request(world.pipeline.sink, actor="ada", now=timezone.now(), wake=False)
         assert (run(drilled).result or {})["verdict"] == "passed"
+        person = User.objects.get(username="approver")
+        token, _ = token_create(person, "runbook", ["approver"], held=["approver"], actor="ada", now=timezone.now())
         arguments: dict[str, list[Any]] = {
             "source-found": [source.id],
             "sink-found": [sink.id],
@@ -72,6 +80,7 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             "recovery": [recovery.id],
             "recovery-certificate": [recovery.id],
             "work": [intent.id],
+            "token-revoke": [token.id],
             **{key: [world.pipeline.source.name] for key in ("source", "source-edit", "source-retire")},
             **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
             **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},
@@ -97,7 +106,9 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
     seeing, configuring, nobody = open_page("approver"), open_page("admin"), open_page()
     wrong: dict[str, list[str]] = {}
     for name, address in {**found, "sign-in": reverse("sign-in")}.items():
-        page = configuring if name.endswith(("-add", "-edit", "-retire", "-install", "-found")) else seeing
+        page = (
+            configuring if name.endswith(("-add", "-edit", "-retire", "-install", "-found", "-everybody")) else seeing
+        )
         page = nobody if name == "sign-in" else page
         said = wrong.setdefault(name, [])
         page.emulate_media(color_scheme="light")
@@ -126,6 +137,32 @@ def test_axe_finds_nothing_on_a_plan_to_decide_and_a_recovery_that_runs(
     assert axe_violations(page) == []
     page.goto(reverse("recovery", args=[world.request(plan).id]))
     assert axe_violations(page) == []
+
+
+def test_token_is_made_on_the_page_called_with_its_own_example_and_revoked(
+    people: None, open_page: Callable[..., Page]
+) -> None:
+    page = open_page("operator")
+    page.goto("/")
+    page.locator("details.person summary").click()
+    page.get_by_role("link", name="API tokens").click()
+    page.get_by_label("Name").fill("runbook")
+    page.get_by_role("button", name="Make it").click()
+    assert axe_violations(page) == []
+    words = shlex.split(page.locator("section", has_text="shown this once").locator("code").inner_text())
+    assert words[:3] == ["curl", "-sS", "-H"] and page.locator("#secret").input_value() in words[3]
+    name, _, value = words[3].partition(": ")
+    example = urllib.request.Request(words[4], headers={name: value})
+    with urllib.request.urlopen(example, timeout=10) as answer:
+        assert json.load(answer)["token"]["name"] == "runbook"
+    page.reload()  # sends the form again, as a person would by mistake
+    expect(page.locator(".problem")).to_contain_text("This form was sent already")
+    page.get_by_role("link", name="Revoke runbook").click()
+    page.get_by_role("button", name="Revoke this token").click()
+    expect(page.locator(".messages")).to_contain_text("runbook is revoked")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(example, timeout=10)
+    assert page.problems == []  # type: ignore[attr-defined]
 
 
 SHIFTS = """() => {

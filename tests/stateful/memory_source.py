@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.kinds.base import Kind, Option
-from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.base import (
+    ConnectionReport,
+    CoordinateRange,
+    CursorReading,
+    LaneReading,
+    Reading,
+    SafeFrontier,
+    Width,
+)
 from workers.evidence import schemas
 from workers.evidence.canonical import content_digest, content_parse, payload_digest
 
@@ -27,6 +35,9 @@ class MemoryHistory:
 
     def test(self) -> ConnectionReport:
         return ConnectionReport(True, {"name": self.name})
+
+    def cursors(self) -> Mapping[str, CursorReading]:
+        return {}
 
     def pin(self) -> Reading:
         return self._reading()

@@ -46,6 +46,15 @@ def test_spelling_cannot_bring_in_markup() -> None:
     assert all("<b>" not in text for trace in figure["data"] for text in trace["text"])
 
 
+def test_ambiguous_window_goes_on_from_the_cursor_to_its_end() -> None:
+    cursor = Place("cursor", "282", 282, 0, "quiet", until=(327, 0), until_says="above 282, up to 327")
+    figure = rail_figure([place("floor", 1), cursor, place("head", 327)], [])
+    assert figure["layout"]["yaxis"]["categoryarray"] == ["floor", "cursor", "head"]
+    window = next(trace for trace in figure["data"] if trace["mode"] == "lines")
+    assert (window["x"], window["y"]) == ([281, 326], ["cursor", "cursor"])
+    assert window["text"] == ["above 282, up to 327"] * 2
+
+
 def test_nothing_known_is_still_a_figure() -> None:
     assert rail_figure([], [])["data"] == []
 

@@ -42,12 +42,26 @@ class CoordinateRange:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionReport:
-    """What a connection test found. `problems` are sentences, each with what to do; empty means it can serve."""
+    """What a connection test found. `problems` are sentences, each with what to do; empty means it can serve.
+
+    `sample`: says, columns and at most a few rows with texts cut short; None where none was read. A row's
+    `content_start` is for who may read contents: it never stays in a report.
+    """
 
     is_usable: bool
     facts: Mapping[str, Any]
     problems: tuple[str, ...] = ()
     weaknesses: tuple[str, ...] = ()
+    sample: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CursorReading:
+    """What the relay itself recorded of its progress. `coordinate` None: not known, for the reason in `problem`;
+    without one, none was recorded yet."""
+
+    coordinate: Coordinate | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +117,10 @@ class Source(Protocol):
 
     def test(self) -> ConnectionReport:
         """What is there, whether it can serve, and a sentence for each thing that is wrong. Changes nothing."""
+        ...
+
+    def cursors(self) -> Mapping[str, CursorReading]:
+        """The relay's cursor by lane, where one is registered. Never evidence; that it cannot be read is no error."""
         ...
 
     def pin(self) -> Reading:

@@ -115,6 +115,9 @@ class World:
             "key": "key",
             "content": "content",
             "share_lock": True,
+            "cursor_table": "relay_cursor",
+            "cursor_columns": ["position"],
+            "cursor_where": {"relay": RELAY},
         }
 
     def sink_options(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from recovery_api.domain.verdicts import Below, Status, Verdict
 from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from workers.connectors.base import LaneReading
+from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
 from workers.spark.jobs.audit import Evidence, LaneEvidence
 
@@ -106,6 +107,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
         "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
         "accepted_to_says": _accepted_to(found, lane),
+        "cursor": cursor_row(found, lane),
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
         "gaps": _text(gap_count(found, lane)),

@@ -95,9 +95,14 @@ def mapping_check(kind: str, options: Mapping[str, Any], column_options: tuple[s
     names += [("coordinate", name) for name in coordinate]
     names += [(option, options[option]) for option in column_options if options.get(option)]
     for option, name in names:
-        if "\x00" in name or len(name.encode("utf-8", "surrogatepass")) > IDENTIFIER_BYTES:
-            raise BadInput(
-                f"{kind}.{option}",
-                f"{name[:80]!r} cannot be a name in PostgreSQL",
-                f"A name has at most {IDENTIFIER_BYTES} bytes and no NUL.",
-            )
+        identifier_check(f"{kind}.{option}", name)
+
+
+def identifier_check(field: str, name: str) -> None:
+    """Raises: BadInput for what cannot be the name of a schema, a table or a column."""
+    if "\x00" in name or len(name.encode("utf-8", "surrogatepass")) > IDENTIFIER_BYTES:
+        raise BadInput(
+            field,
+            f"{name[:80]!r} cannot be a name in PostgreSQL",
+            f"A name has at most {IDENTIFIER_BYTES} bytes and no NUL.",
+        )

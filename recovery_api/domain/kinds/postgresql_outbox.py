@@ -5,16 +5,59 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
-from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import (
+    CONNECTION_OPTIONS,
+    MAPPING_OPTIONS,
+    identifier_check,
+    mapping_check,
+    spelling_of,
+)
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
+
+CURSOR_OPTIONS = (
+    Option(
+        "cursor_table",
+        "Where the relay keeps its cursor, in this database. Shown beside the sink's word, never believed.",
+    ),
+    Option("cursor_schema", "The cursor table's schema. Without it: the outbox's own."),
+    Option(
+        "cursor_columns",
+        "The column of the last coordinate the relay recorded as sent; two for xid8_bigint.",
+        type="names",
+    ),
+    Option("cursor_where", "Which row is this relay's, column=value: relay=letters.", type="columns"),
+    Option(
+        "cursor_spelling",
+        "coordinate: written as the outbox writes it. held: signed 64-bit, unsigned shifted by 2^63, as the sink kit does.",
+        type="choice",
+        default="coordinate",
+        choices=("coordinate", "held"),
+    ),
+)
 
 
 def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
     mapping_check("postgresql_outbox", options, COLUMN_OPTIONS)
+    table, columns = options.get("cursor_table"), options.get("cursor_columns")
+    for option in CURSOR_OPTIONS:
+        if option.name != "cursor_table" and options.get(option.name) not in (None, option.default) and not table:
+            raise BadInput(f"postgresql_outbox.{option.name}", "is given without a cursor table", "Name cursor_table.")
+    if table and len(columns or ()) != len(options["coordinate"]):
+        problem = f"names {len(columns or ())} columns and the coordinate has {len(options['coordinate'])}"
+        raise BadInput(
+            "postgresql_outbox.cursor_columns", problem, "A cursor is as wide as the coordinate it points at."
+        )
+    named = [("cursor_table", table), ("cursor_schema", options.get("cursor_schema"))]
+    named += [("cursor_columns", name) for name in columns or ()]
+    named += [("cursor_where", name) for name in options.get("cursor_where") or ()]
+    for name, said in named:
+        if said:
+            identifier_check(f"postgresql_outbox.{name}", said)
 
 
 KIND = Kind(
@@ -24,6 +67,7 @@ KIND = Kind(
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
+        *CURSOR_OPTIONS,
         Option("committed_at", "A timestamp column, for display only: no clock ever orders events."),
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(

@@ -68,4 +68,5 @@ def _person(name: str) -> Any:
 def _line(row: dict[str, Any]) -> str:
     until = f"until {row['expires_at'][:10]}" if row["state"] == "standing" else row["state"]
     roles = ", ".join(row["roles"])
-    return f"{row['token_id']}  {row['begins_with']}…  {row['person']}  {row['name']}  ({roles})  {until}"
+    used = f"last used {row['last_used_at'][:16]}" if row["last_used_at"] else "never used"
+    return f"{row['token_id']}  {row['begins_with']}…  {row['person']}  {row['name']}  ({roles})  {until}  {used}"

@@ -36,6 +36,15 @@ def test_token_ends_and_its_row_stays(operator, now):
     assert Token.objects.get(pk=token.pk).expiry == now - HOUR
 
 
+def test_last_use_is_kept_to_a_minute(operator, now):
+    assert operator.get("/me").body["token"]["last_used_at"] is None
+    seen = operator.get("/me").body["token"]["last_used_at"]
+    assert seen is not None and operator.get("/me").body["token"]["last_used_at"] == seen
+    Token.objects.update(last_used_at=now - HOUR)
+    operator.get("/me")
+    assert Token.objects.get().last_used_at >= now
+
+
 def test_revoked_token_stands_no_more(operator, viewer):
     token_id = operator.get("/me").body["token"]["token_id"]
     assert viewer.call("DELETE", f"/tokens/{token_id}").status_code == 404

@@ -66,6 +66,41 @@ def test_what_was_judged_is_drawn_and_said_in_the_table(operator: Client, now: d
     assert "No recovery has stored a start yet." in text
 
 
+def test_cursor_and_its_window_are_drawn_and_said_beside_the_record(operator: Client, now: datetime) -> None:
+    pipeline = pipeline_make("orders", now)
+    audit = audit_make(pipeline, "owed", now)
+    assert (
+        "Not read: the source does not say where the relay keeps it."
+        in operator.get("/pipelines/orders/").content.decode()
+    )
+    row = {
+        "says": "9007199254740991",
+        "at": {"position": "9007199254740991", "ordinal": "0"},
+        "problem": None,
+        "lost_behind": "2",
+        "lost_beyond": "1",
+        "has_window": True,
+        "judged": "some",
+    }
+    audit.lanes["0"]["cursor"] = row
+    audit.save()
+    response = operator.get("/pipelines/orders/")
+    text = response.content.decode()
+    assert "Of that, the record lacks 2: no relay will look there again." in text
+    assert "<bdi>above 9007199254740991, up to 9007199254740999</bdi>" in text
+    assert "it lacks 1 and holds the rest. Above f it is ambiguous until it is judged." in text
+    figure = response.context["lanes"][0].figure
+    assert "relay's cursor" in figure["layout"]["yaxis"]["categoryarray"]
+    [window] = [trace for trace in figure["data"] if trace["mode"] == "lines"]
+    assert window["x"][1] == next(trace["x"][1] for trace in figure["data"] if trace["y"][0] == "head")
+    assert "Ambiguous window" in operator.get(f"/audits/{audit.id}/").content.decode()
+    shown = operator.get("/api/v1/pipelines/orders/frontiers").json()["lanes"][0]["cursor"]
+    assert (shown["says"], shown["lost_behind"]) == ("9007199254740991", "2")
+    row |= {"says": None, "at": None, "problem": "", "has_window": False}
+    audit.save()
+    assert "The relay has recorded no cursor yet." in operator.get("/pipelines/orders/").content.decode()
+
+
 def test_pipeline_never_audited_says_what_to_do(operator: Client, now: datetime) -> None:
     pipeline_make("orders", now)
     text = operator.get("/pipelines/orders/").content.decode()

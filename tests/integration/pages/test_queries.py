@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from recovery_api.services.tokens import token_create
 from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
 
 pytestmark = pytest.mark.django_db
@@ -18,6 +20,8 @@ BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
     "/": 9,
     "/?status=owed": 9,
+    "/tokens/": 5,
+    "/tokens/everybody/": 5,
     "/timeline/": 4,
     "/timeline/?pipeline=p1&kind=pipeline+created&actor=root": 4,
     "/sources/": 5,
@@ -34,11 +38,13 @@ BASELINE = {
 
 def test_pages_take_the_same_queries_for_few_rows_and_many(sign_in: Callable[..., Client]) -> None:
     client = sign_in("admin", "viewer")
+    person = get_user_model().objects.get()
     for numbers in (range(3), range(3, 60)):
         now = timezone.now()
         for number in numbers:
             pipeline = pipeline_make(f"p{number}", now)
             audit_make(pipeline, "owed", now)
+            token_create(person, f"t{number}", ["viewer"], held=["viewer"], actor="root", now=now)
             if number % 2:
                 plan_make(pipeline, now)
         assert {address: count(client, address) for address in BASELINE} == BASELINE, f"with {numbers.stop} pipelines"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.models import Event, Intent, IntentState, Pipeline, PlanState, Sink, Source
+from recovery_api.services.event_reads import event_contents_purge
 from tests.integration.pages.fleet import pipeline_make, plan_make
 from tests.integration.recovery.world import OUTBOX
 from workers.runners import intent_run
@@ -78,6 +80,48 @@ def test_source_is_tested_shown_and_saved(admin: Client, reference: str) -> None
     assert source.options["coordinate"] == ["tx", "id"]
     assert "connect_timeout_seconds" not in source.options
     assert admin.get(saved["Location"]).status_code == 200
+
+
+def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
+    admin: Client, reference: str, sign_in: Callable[..., Client]
+) -> None:
+    with psycopg.connect(Path(reference.removeprefix("file:")).read_text()) as connection:
+        for key in ("<b>k1</b>", "k2"):
+            content = json.dumps({"secret": "<script>alert(1)</script>", "the filler": "x" * 9000})
+            connection.execute('INSERT INTO outbox ("key", content) VALUES (%s, %s)', [key, content])
+    form = {"kind": "postgresql_outbox", "name": "orders", "option_connection": reference, "do": "test", **MAPPING}
+    found = admin.post("/add/source/", form)["Location"]
+    intent = run_newest()
+    page = admin.get(found).content.decode()
+    assert "Sample rows, as mapped: 2 rows, the highest coordinate first" in page and "&lt;b&gt;k1&lt;/b&gt;" in page
+    assert "9,057 bytes, masked" in page and "alert(1)" not in page
+    assert "Needs the role operator or approver" in page
+    assert "content_start" not in json.dumps(intent.result)
+    contents = f"/tests/{intent.id}/contents/"
+    assert admin.post(contents).status_code == 403
+    operator = sign_in("operator", name="olga")
+    shown = operator.post(contents)
+    assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.content and b"<script>alert" not in shown.content
+    assert "no-store" in shown["Cache-Control"] and b"x" * 201 not in shown.content
+    event = Event.objects.get(kind="content read")
+    assert (event.actor, event.data["test"]) == ("olga", str(intent.id))
+    raw = operator.get(f"/api/v1/intents/{intent.id}/content")
+    assert [row["coordinate"] for row in json.loads(raw.content)] == [
+        row["coordinate"] for row in intent.result["sample"]["rows"]
+    ]
+    assert Event.objects.filter(kind="content read").count() == 2
+    admin.post(found.partition("?")[0], {"name": "orders"})
+    saved = operator.get("/sources/orders/").content.decode()
+    assert "9,057 bytes, masked" in saved and contents in saved
+    event_contents_purge(timezone.now() + timedelta(hours=1))
+    assert operator.post(contents).status_code == 404
+
+
+def test_empty_table_says_so_in_the_preview(admin: Client, reference: str) -> None:
+    form = {"kind": "postgresql_outbox", "name": "orders", "option_connection": reference, "do": "test", **MAPPING}
+    found = admin.post("/add/source/", form)["Location"]
+    run_newest()
+    assert b"The table holds no row yet" in admin.get(found).content
 
 
 def test_what_cannot_serve_is_said_and_not_saved(admin: Client, reference: str) -> None:

@@ -35,5 +35,12 @@ def is_coordinate_unique(connection: psycopg.Connection[Any], mapped: MappedTabl
     return any(is_unique and set(names) <= wanted for is_unique, names, _ in _indexes(connection, table))
 
 
+def latest_by(connection: psycopg.Connection[Any], mapped: MappedTable, table: Table) -> str | None:
+    """`entry` where the latest rows are found by it without scanning more than the coordinate would; else None."""
+    column = mapped.options.get("entry")
+    has_entry_index = any(names[:1] == [column] for _, names, _ in _indexes(connection, table))
+    return "entry" if column and (has_entry_index or not has_coordinate_index(connection, mapped, table)) else None
+
+
 def _indexes(connection: psycopg.Connection[Any], table: Table) -> list[tuple[bool, list[str], int]]:
     return [tuple(row) for row in connection.execute(LEADING.encode(), [table.oid])]

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
-from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
+from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
 from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.catalogue import RELKINDS
@@ -31,11 +31,14 @@ from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
+from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.retention import dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
+from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
 
 ROWS_LOOKED_AT = 1000
+COMMIT_EVIDENCE = ("committed_at", "commit_xid")
 
 
 def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionReport:
@@ -43,6 +46,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
     facts: dict[str, Any] = {}
     problems: list[str] = []
     weaknesses: list[str] = []
+    sample: dict[str, Any] | None = None
     try:
         with snapshot_open(address) as connection:
             opened = table_open(connection, options, COLUMN_OPTIONS)
@@ -65,10 +69,18 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
                 weaknesses += dropped_unseen(connection, opened, extent)
             weaknesses += clock_weaknesses(connection, opened.mapped)
             problems += op_problems(connection, opened.mapped)
+            sample = newest_read(connection, opened.mapped, COMMIT_EVIDENCE)
     except (TerminalError, Unreachable) as error:
         problems.append(str(error))
         facts["error"] = error.as_row()
-    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses))
+    if not problems and (cursor := cursor_read(address, options)) is not None:
+        if cursor.problem:
+            weaknesses.append(f"{cursor.problem} It is shown only: nothing is judged by it.")
+        elif cursor.coordinate is not None:
+            facts["relay_cursor"] = coordinate_format(cursor.coordinate, spelling(options))
+        else:
+            facts["relay_cursor"] = "none recorded yet"
+    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
 
 
 def table_facts(opened: Opened) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
-from workers.connectors.postgresql.indexes import is_coordinate_unique
+from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
 from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
@@ -36,6 +36,7 @@ from workers.connectors.postgresql.packed import (
 )
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
+from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
 from workers.evidence.schemas import ACCEPTED
 
@@ -47,6 +48,7 @@ UNDISCIPLINED = (
     "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now, and whoever may"
     " write it is a path into the record that no protocol checks."
 )
+ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
 
 
@@ -93,6 +95,7 @@ class PostgresqlTable:
         facts: dict[str, Any] = {}
         problems: list[str] = []
         weaknesses = [UNFENCED, UNDISCIPLINED]
+        sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
                 opened = self._open(connection)
@@ -103,10 +106,12 @@ class PostgresqlTable:
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
                 weaknesses += pooler_weaknesses(connection)
                 problems += op_problems(connection, opened.mapped)
+                by = latest_by(connection, opened.mapped, opened.table)
+                sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
         except (TerminalError, Unreachable) as error:
             problems.append(str(error))
             facts["error"] = error.as_row()
-        return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses))
+        return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
 
     @contextmanager
     def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:

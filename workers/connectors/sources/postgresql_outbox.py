@@ -12,7 +12,15 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
-from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.base import (
+    ConnectionReport,
+    CoordinateRange,
+    CursorReading,
+    LaneReading,
+    Reading,
+    SafeFrontier,
+    Width,
+)
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.commit_evidence import (
     foreign_rows_refuse,
@@ -33,6 +41,7 @@ from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
+from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
@@ -55,6 +64,10 @@ class PostgresqlOutbox:
     def test(self) -> ConnectionReport:
         """What is there and whether it can serve. A thing that is wrong is a problem in the report, not an error."""
         return source_inspect(self.address, self.options)
+
+    def cursors(self) -> Mapping[str, CursorReading]:
+        found = cursor_read(self.address, self.options)
+        return {} if found is None else {LANE: found}
 
     def pin(self) -> Reading:
         """Head, floor and safe frontier from one short snapshot.

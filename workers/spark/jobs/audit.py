@@ -16,7 +16,7 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.verdicts import LaneCounts
-from workers.connectors.base import CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.base import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.spark.jobs.duplicates import Generations, generations_read
@@ -91,7 +91,8 @@ class Piece:
 class Evidence:
     """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order.
 
-    `duplicated_in`: in which generations the first repeated payloads were accepted, where the record says so.
+    `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
+    was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were accepted, where the record says so.
     """
 
     source_reading: Reading
@@ -106,6 +107,7 @@ class Evidence:
     spec: MeetSpec
     pieces: tuple[Piece, ...]
     duplicated_in: Generations = field(default_factory=dict)
+    cursors: Mapping[str, CursorReading] = field(default_factory=dict)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -120,6 +122,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     Raises: FrontierRefused; whatever a connector or a task raised.
     """
     source, sink = request.source.connector(), request.sink.connector()
+    cursors = source.cursors()
     pinned = {} if request.proven else _pin(request, source, progress)
     with ExitStack() as held:
         sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
@@ -157,7 +160,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
         has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates else {}
-        yield _evidence(spec, frontier, summaries, source.spelling, duplicated_in)
+        yield replace(_evidence(spec, frontier, summaries, source.spelling, duplicated_in), cursors=cursors)
 
 
 def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:

@@ -15,6 +15,7 @@ from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.install import kit_version_get
+from workers.connectors.sinks.kit.record import latest_read
 
 _SERVER = """
     SELECT current_setting('server_version') AS server_version, current_setting('server_encoding') AS encoding,
@@ -66,7 +67,8 @@ def kit_test(connection: psycopg.Connection[Any], kit: KitOptions) -> Connection
         problems.append("This server is a replica; what is read here is not what was accepted. Use the primary.")
     if rights["can_read"]:
         weaknesses += [says for _, _, says in paths_read(connection, kit.schema)]
-    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses))
+    sample = latest_read(connection, kit.schema) if rights["can_read"] and not rights["is_filtered"] else None
+    return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
 
 
 def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capability:

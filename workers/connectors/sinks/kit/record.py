@@ -27,6 +27,7 @@ from workers.connectors.postgresql.packed import (
     read_packed,
     signed,
 )
+from workers.connectors.postgresql.sample import SAMPLE_CHARACTERS, SAMPLE_ROWS, ended, sample
 from workers.evidence import schemas
 
 ROWS_A_POINT = 16_384
@@ -49,6 +50,16 @@ _LANES = """
              ORDER BY a.lane DESC, a.position DESC, a.ordinal DESC LIMIT 1) high
     WHERE l.lane IS NOT NULL"""
 
+_LATEST = """
+    SELECT left(a.lane, %(cut)s), a.position || CASE WHEN a.ordinal = 0 THEN '' ELSE ':' || a.ordinal END,
+        left(a.event_id, %(cut)s), left(a.key, %(cut)s), a.op, a.entry::text, a.generation::text,
+        to_char(a.accepted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00', encode(a.payload_digest, 'hex')
+    FROM (SELECT * FROM {schema}.accepted WHERE entry > %(above)s ORDER BY entry DESC LIMIT %(rows)s) a
+    ORDER BY a.entry DESC"""
+
+LOOKS_BACK = (1_000, 100_000, None)
+"""How many numbers the search for the latest entries goes back, one try after the other."""
+
 _PAGES = """
     SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint
     FROM pg_class c WHERE c.relname = 'accepted' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"""
@@ -63,6 +74,26 @@ _LATER = """
           FROM unnest(%(key)s::text[], %(position)s::bigint[], %(ordinal)s::bigint[]) AS u (key, position, ordinal)
           ORDER BY u.key, u.position, u.ordinal) b ON b.key = a.key
     WHERE {where} AND (a.position, a.ordinal) > (b.position, b.ordinal)"""
+
+
+def latest_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any]:
+    """The latest acceptances by entry, for a person: coordinates as the record holds them, texts cut short.
+
+    Numbers are drawn for what is absorbed, too, so the newest may lie far below the newest number: the look widens.
+    """
+    names = ("lane", "coordinate", "event_id", "key", "op", "entry", "generation", "accepted_at", "payload_digest")
+    name = sql.Identifier(schema)
+    last = connection.execute(sql.SQL("SELECT last_entry FROM {}.state()").format(name)).fetchone()
+    query = sql.SQL(_LATEST).format(schema=name)
+    rows: list[tuple[Any, ...]] = []
+    for back in LOOKS_BACK:
+        above = 0 if back is None else max(((last and last[0]) or 0) - back, 0)
+        given = {"above": above, "cut": SAMPLE_CHARACTERS + 1, "rows": SAMPLE_ROWS}
+        rows = connection.execute(query, given).fetchall()
+        if len(rows) == SAMPLE_ROWS or above == 0:
+            break
+    found = [{name: ended(value) for name, value in zip(names, row, strict=True)} for row in rows]
+    return sample(found, list(names), "the latest acceptance first; coordinates as the record holds them")
 
 
 def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, LaneReading]:
