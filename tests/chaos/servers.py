@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
+import socket
 import subprocess
 from contextlib import ExitStack
 from functools import cached_property
@@ -16,8 +19,17 @@ from tests.chaos.cluster import Cluster
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.processes import group_stop, process_spawn, wait_until
 from workers.embedded.redis import Redis
-from workers.embedded.services import Place, Service, port_free
+from workers.embedded.services import Place, Service
 from workers.embedded.spark import Spark
+
+
+def port_kept() -> int:
+    """A free loopback port below those the system gives to connections: nobody gets it while its server is down."""
+    while True:
+        port = random.randrange(15_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
@@ -28,7 +40,7 @@ class Server:
         directory.chmod(0o755)  # PostgreSQL may run as another account
         self.service: Service = kind(Place(directory, is_temporary=True))
         self.service.check()
-        self.port = port_free()
+        self.port = port_kept()
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,8 +58,14 @@ class Server:
         )
 
     def wait(self) -> None:
-        assert wait_until(lambda: self.service.is_ready(self.port), self.service.ready_seconds), self.service.log
+        assert wait_until(self._is_ready, self.service.ready_seconds), self.service.log.read_text()[-2000:]
         self.service.finish(self.port)
+
+    def _is_ready(self) -> bool:
+        """One look. What ended is launched again: its port may have been taken for a moment."""
+        if self.process is None or self.process.poll() is not None:
+            self.launch()
+        return self.service.is_ready(self.port)
 
     def start(self) -> None:
         self.launch()
