@@ -6,6 +6,7 @@ ARGS ?=
 PY := $(VENV)/bin/python
 LAUNCH := $(PY) -m workers.embedded
 TEMPORARY := $(LAUNCH) --temporary
+FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-fast lint format types contracts check bench chaos explore worker web shell manage clean
@@ -42,8 +43,8 @@ worker: venv  ## a Celery worker with its schedule
 test: venv  ## every test, with all services (ARGS="tests/unit -k name")
 	@$(TEMPORARY) -- $(PY) -m pytest $(ARGS)
 
-test-fast: venv  ## what needs no Spark and is not slow
-	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(ARGS)
+test-fast: venv  ## in a minute or two: rules, kernel, commands' answers and the sink kit, without Spark
+	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(FAST) $(ARGS)
 
 lint: venv  ## ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .

@@ -14,6 +14,8 @@ from django.core.management import call_command
 from tests.contract.verdict_cases import cases_read
 from workers.evidence.canonical import json_written
 
+pytestmark = pytest.mark.slow
+
 FILES = ["verdicts.json", "verdicts_random.json"]
 
 

@@ -21,6 +21,8 @@ from workers.demo.recover import Operator
 from workers.demo.world import ROLES, World, world_build, world_drop
 from workers.wire import wire_drop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def prefix(postgres_admin_dsn: str) -> Iterator[str]:

@@ -22,6 +22,8 @@ from workers.connectors.sinks.kit.install import kit_install
 from workers.relay import Position, Spelling
 from workers.wire import wire_hold, wire_release
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def relay_world(database_factory: Callable[[str], str], tmp_path: Path) -> Iterator[RelayWorld]:

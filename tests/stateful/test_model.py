@@ -12,6 +12,8 @@ from tests.stateful.model import rules
 from tests.stateful.model.explore import explore
 from tests.stateful.model.rules import Identity, Rule, World
 
+pytestmark = pytest.mark.slow
+
 NONE, FORGETS, KEY = Identity.NONE, Identity.FORGETS, Identity.KEY
 
 SOUND = [

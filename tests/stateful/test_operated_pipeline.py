@@ -28,6 +28,8 @@ from recovery_api.services.recoveries import recovery_finish, recovery_request, 
 from recovery_api.services.sinks import sink_settle_request
 from tests.stateful.operated_pipeline import OperatedPipeline
 
+pytestmark = pytest.mark.slow
+
 NOTHING_LANDED = (RecoveryOutcome.STOPPED, RecoveryOutcome.REFUSED, RecoveryOutcome.FENCED)
 BOUNDED = settings(
     max_examples=20,

@@ -15,6 +15,8 @@ from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import connection_test_request
 from tests.integration.api.conftest import Api, make_api, make_person
 
+pytestmark = pytest.mark.slow
+
 ROUTES: list[URLPattern] = urls.urlpatterns
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 NAMES = {route.name: route for route in ROUTES}

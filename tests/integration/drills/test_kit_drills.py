@@ -20,6 +20,8 @@ from workers.connectors.sinks.kit import drilling
 from workers.connectors.sinks.kit.install import kit_install
 from workers.drills.script import drill_play
 
+pytestmark = pytest.mark.slow
+
 LEFT = (
     "SELECT nspname FROM pg_namespace WHERE nspname LIKE %s "
     "UNION ALL SELECT rolname FROM pg_roles WHERE rolname LIKE %s"
