@@ -136,9 +136,8 @@ class Relay:
         )
         known = self.source.execute(cursor_read, (self.settings.name,)).fetchone()
         position, ordinal, started_from = known or (self.cursor.position, self.cursor.ordinal, None)
-        seen = (
-            _position(news) if news == started_from else None
-        )  # one place, handed over again by another fire, is news
+        # One place that another fire handed over again is news: the generation tells them apart.
+        seen = _position(news) if news == started_from else None
         self.cursor = relay_starts_at(Position(position, ordinal), _position(news), seen)
         started_from = started_from if news is None else news
         self.checkpoint(started_from)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.frontiers import coordinate_from_row
 
 ASIDE = "It proves nothing of the sink, and enters no verdict."
 
@@ -65,8 +64,3 @@ def window_find(cursor: Coordinate, frontier: Coordinate, head: Coordinate | Non
     if frontier == cursor and has_window:
         return "all", has_window
     return ("window" if head is None or frontier >= head else "some"), has_window
-
-
-def cursor_held(cursor: Mapping[str, Any]) -> Coordinate | None:
-    """The cursor of an audit's lane as held; None where it is not known."""
-    return coordinate_from_row(cursor["at"]) if cursor.get("at") else None

@@ -40,8 +40,9 @@ def lost_around(found: Evidence, lane: str, cursor: Coordinate) -> tuple[int, in
     """How many of the lane's lost events lie at or below the cursor, and how many above it, part by part."""
     behind = beyond = 0
     for part in parts_of(found.directory):
-        table = pq.read_table(part, columns=["finding", "lane", "position", "ordinal"])
-        lost = table.filter(pc.and_(pc.equal(table["finding"], "lost"), pc.equal(table["lane"], lane)))
+        # Rows that are something else are left on the disk: most parts hold none of the lane's lost.
+        chosen = [("finding", "==", "lost"), ("lane", "==", lane)]
+        lost = pq.read_table(part, columns=["position", "ordinal"], filters=chosen)
         above = pc.or_(
             pc.greater(lost["position"], cursor.position),
             pc.and_(pc.equal(lost["position"], cursor.position), pc.greater(lost["ordinal"], cursor.ordinal)),

@@ -32,10 +32,14 @@ DIGEST_OF_NULL = r"'\x74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f9
 def canonical_jsonb(content: str) -> str:
     """Canonical text of a jsonb expression; NULL for NULL."""
     return (
-        f"(SELECT CASE WHEN t ~ {MAY_HAVE_TRAILING_ZEROS}"
-        rf" THEN regexp_replace(t, {STRINGS_OR_TRAILING_ZEROS}, '\1\2', 'g') ELSE t END"
+        f"(SELECT CASE WHEN t ~ {MAY_HAVE_TRAILING_ZEROS} THEN {zeros_dropped('t')} ELSE t END"
         f" FROM (SELECT ({content})::text AS t OFFSET 0) AS spelled)"
     )
+
+
+def zeros_dropped(text: str) -> str:
+    """A text expression of jsonb without the trailing fractional zeros of its numbers."""
+    return rf"regexp_replace({text}, {STRINGS_OR_TRAILING_ZEROS}, '\1\2', 'g')"
 
 
 def canonical_json(content: str, has_soft_errors: bool = True) -> str:

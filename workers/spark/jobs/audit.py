@@ -92,7 +92,8 @@ class Evidence:
     """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order.
 
     `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
-    was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were accepted, where the record says so.
+    was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
+    accepted, where the record says so.
     """
 
     source_reading: Reading

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
-from workers.connectors.postgresql.canonical_sql import STRINGS_OR_TRAILING_ZEROS, payload_digest
+from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, payload_digest, zeros_dropped
 
 KIT_VERSION = 3
 
@@ -25,8 +25,8 @@ _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", 
 # null; numbers lose trailing fractional zeros, looked for where there is a point at all.
 _DIGEST = {
     "canonical_text": "coalesce(content::text, CASE op WHEN 'delete' THEN 'null' ELSE '' END)",
-    "has_trailing_zeros": r"position('.' IN canonical) > 0 AND canonical ~ '\.[0-9]*0([],}]|$)'",
-    "zeros_dropped": rf"regexp_replace(canonical, {STRINGS_OR_TRAILING_ZEROS}, '\1\2', 'g')",
+    "has_trailing_zeros": f"position('.' IN canonical) > 0 AND canonical ~ {MAY_HAVE_TRAILING_ZEROS}",
+    "zeros_dropped": zeros_dropped("canonical"),
     "digest_of_canonical": payload_digest("op", "key", "sha256(convert_to(canonical, 'UTF8'))"),
 }
 _PLACE = re.compile(r"\{([a-z_]+)\}")
