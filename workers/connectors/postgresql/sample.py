@@ -53,13 +53,13 @@ def newest_read(
     return sample(rows, ["coordinate", *shown, *(["content"] if has_content else [])], order)
 
 
-def sample(rows: list[dict[str, Any]], columns: list[str], order: str) -> dict[str, Any]:
-    """What a report carries of rows that were read."""
-    if not rows:
-        says = "The table holds no row yet: that the mapping fits is shown by its types only."
-    else:
-        says = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}, {order}."
-    return {"says": says, "columns": columns, "rows": rows}
+NO_ROW = "The table holds no row yet: that the mapping fits is shown by its types only."
+
+
+def sample(rows: list[dict[str, Any]], columns: list[str], order: str, without: str = NO_ROW) -> dict[str, Any]:
+    """What a report carries of rows that were read. `without` any, it says that."""
+    found = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}, {order}."
+    return {"says": found if rows else without, "columns": columns, "rows": rows}
 
 
 def ended(value: Any) -> Any:

@@ -94,7 +94,8 @@ def latest_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, A
         if len(rows) == SAMPLE_ROWS or page == 0:
             break
     found = [{name: ended(value) for name, value in zip(names, row, strict=True)} for row in rows]
-    return sample(found, list(names), "the latest acceptance first; coordinates as the record holds them")
+    order = "the latest acceptance first; coordinates as the record holds them"
+    return sample(found, list(names), order, "The record holds no row yet.")
 
 
 def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, LaneReading]:
