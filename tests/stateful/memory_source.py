@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds.base import Kind, Option
 from workers.connectors.base import (
     ConnectionReport,
@@ -72,7 +73,7 @@ class MemoryHistory:
     def _reading(self) -> Reading:
         rows = HISTORIES.setdefault(self.name, [])
         head = Coordinate(len(rows)) if rows else None
-        safe = SafeFrontier(head, "one process", "Nobody else commits here.")
+        safe = SafeFrontier(head, "one process", "Nobody else commits here.", standing=Standing.PROVEN)
         lanes = {"0": LaneReading("0", head, Coordinate(1) if rows else None, None, safe, len(rows))}
         return Reading(f"memory_history:{self.name} at {len(rows)}", {"count": len(rows)}, lanes)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.grounds import Standing
 
 
 class Width(StrEnum):
@@ -70,7 +71,7 @@ class SafeFrontier:
 
     `coordinate` None: nothing is safe yet. `ground`: `transaction ids` | `share lock` | `grace` | `replica replay`;
     `says` is that ground in a sentence; `waits_for` names what still holds it back (open and prepared transactions);
-    `weakness` is set where the ground is an assumption.
+    `weakness` is set where the ground is not proven, and says what was given instead.
     """
 
     coordinate: Coordinate | None
@@ -78,6 +79,7 @@ class SafeFrontier:
     says: str
     waits_for: tuple[str, ...] = ()
     weakness: str | None = None
+    standing: Standing = Standing.ASSUMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row
+from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding, SinkMemory
 from recovery_api.models import Intent, Pipeline
@@ -121,6 +122,7 @@ def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:
             "ground": reading.safe.ground,
             "says": reading.safe.says,
             "weakness": reading.safe.weakness,
+            "standing": reading.safe.standing.value,
         }
         for lane, reading in readings.items()
     }
@@ -134,6 +136,7 @@ def safe_from_rows(rows: Mapping[str, Any]) -> dict[str, SafeFrontier]:
             row["ground"],
             row["says"],
             weakness=row["weakness"],
+            standing=Standing(row.get("standing", Standing.ASSUMED)),
         )
         for lane, row in rows.items()
     }

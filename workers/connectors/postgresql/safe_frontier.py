@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from recovery_api.domain.grounds import Standing
 from workers.connectors.base import SafeFrontier
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
 
@@ -69,6 +70,7 @@ def by_transaction_ids(snapshot: Snapshot, transactions: Collection[OpenTransact
         f"Every transaction below {snapshot.xmin} had ended in snapshot {snapshot}, and the coordinate begins with its"
         " transaction's id.",
         tuple(named.get(str(xid % 2**32), f"transaction {xid}") for xid in snapshot.running),
+        standing=Standing.PROVEN,
     )
 
 
@@ -83,7 +85,8 @@ def by_share_lock(
         return SafeFrontier(None, SHARE_LOCK, says, tuple(str(one) for one in blockers))
     says = "The snapshot was taken while a SHARE lock kept every inserting transaction out; later numbers are higher."
     weakness = f"On the owner's word that numbers are drawn inside their INSERT, for {'; '.join(attested)}."
-    return SafeFrontier(head, SHARE_LOCK, says, (), weakness if attested else None)
+    standing = Standing.ATTESTED if attested else Standing.PROVEN
+    return SafeFrontier(head, SHARE_LOCK, says, (), weakness if attested else None, standing)
 
 
 def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstacles: Collection[str]) -> SafeFrontier:
