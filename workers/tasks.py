@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 
+from billiard.process import current_process
 from celery import Task, shared_task
 
 logger = logging.getLogger(__name__)
@@ -22,7 +24,13 @@ def intent_run(self: Task, intent_id: str) -> None:
     """
     from workers.runners import next_run
 
-    next_run(intent_id, taken_by=taken_by(self.request.id))
+    end_process = process_end if current_process().name != "MainProcess" else None
+    next_run(intent_id, taken_by(self.request.id), end_process)
+
+
+def process_end() -> None:
+    """Ends this process of the pool as a death by SIGKILL would: the pool starts another, the broker offers its task."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @shared_task(name="workers.tasks.intents_sweep")

@@ -184,7 +184,7 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
 
     Raises: Refused where the intent is no longer ours.
     """
-    if intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]:
+    if is_last_attempt(intent):
         intent_fail(intent, error_row, now)
     else:
         wait = min(timedelta(seconds=2**intent.attempts), BACKOFF_LIMIT)
@@ -192,6 +192,11 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
             raise _lost(intent)
     intent.refresh_from_db()
     return intent
+
+
+def is_last_attempt(intent: Intent) -> bool:
+    """Whether a failure of this attempt, even one that may pass, ends the intent."""
+    return intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]
 
 
 def intent_give_back(intent: Intent, error_row: Mapping[str, Any] | None, now: datetime) -> bool:
