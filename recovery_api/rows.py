@@ -32,6 +32,7 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.recoveries import recovery_steering
 from recovery_api.selectors.tokens import token_state
 
 Row = dict[str, Any]
@@ -216,6 +217,8 @@ def plan_as_row(plan: Plan) -> Row:
 
 
 def recovery_as_row(recovery: Recovery) -> Row:
+    """`wanted` is what a person asked, `steering` what is so."""
+    steering = recovery_steering(recovery)
     return {
         "recovery": str(recovery.id),
         "plan": str(recovery.plan_id),
@@ -233,6 +236,8 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "altered": recovery.altered_count,
         "start": recovery.start,
         "wanted": recovery.wanted,
+        "steering": steering.word,
+        "steering_says": steering.says,
         "problem": recovery.problem,
         "reason": recovery.reason,
         "attestations": recovery.attestations,

@@ -22,6 +22,7 @@ from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import (
     recovery_get,
     recovery_intent,
+    recovery_steering,
     recovery_steps,
     recovery_verification,
     timeline,
@@ -90,12 +91,13 @@ def _context(recovery: Recovery) -> dict[str, Any]:
     waiting = intent_waiting(intent, now) if intent else None
     is_orphan = not is_finished and intent is None
     row = recovery_as_row(recovery)
+    steered = recovery_steering(recovery)
     return {
         "recovery": recovery,
         "row": row,
         "phase": "-".join(
             [
-                "finished" if is_finished else recovery.wanted,
+                "finished" if is_finished else steered.word.replace(" ", "-"),
                 *(["troubled"] if recovery.problem else []),
                 *(["alone"] if is_orphan else []),
             ]
@@ -113,7 +115,8 @@ def _context(recovery: Recovery) -> dict[str, Any]:
         "start_says": frontier_format(recovery.start, source_spelling(recovery.pipeline.source))
         if recovery.start
         else "",
-        "is_paused": recovery.wanted == Wanted.PAUSE and not is_finished,
+        "steered": steered,
+        "is_pause_asked": recovery.wanted == Wanted.PAUSE and not is_finished,
         "is_stopping": recovery.wanted == Wanted.STOP and not is_finished,
         "poll_seconds": 0 if is_finished else 1 if intent and intent.progress else 2,
         "events": list(timeline(recovery=recovery).reverse()[:EVENTS_SHOWN]),

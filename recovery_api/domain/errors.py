@@ -5,7 +5,10 @@
     │   ├── Unreachable             an endpoint does not answer
     │   ├── SinkBusy                the sink waits for somebody; names whom
     │   ├── SnapshotLost            the read must start again
-    │   └── EngineUnavailable       Spark or the broker does not answer
+    │   ├── EngineUnavailable       Spark or the broker does not answer
+    │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
+    │   ├── ControlDatabaseAway     the control database ended a statement or a connection
+    │   └── StoodStill              the work made no progress for longer than its step may
     └── TerminalError           someone must act
         ├── BadInput                what was given cannot be used
         │   ├── UnknownOption
@@ -97,6 +100,27 @@ class EngineUnavailable(TransientError):
     code = "engine_unavailable"
     fields = ("engine", "reason")
     template = "{engine} does not answer: {reason}. Nothing is lost; the work stays queued."
+
+
+class EvidenceUnwritable(TransientError):
+    code = "evidence_unwritable"
+    fields = ("path", "reason")
+    template = "{path} cannot be written or read: {reason}. Make room or mount it again; the work is tried again."
+
+
+class ControlDatabaseAway(TransientError):
+    code = "control_database_away"
+    fields = ("reason",)
+    template = "The control database did not end a statement ({reason}). Nothing is lost; the work is tried again."
+
+
+class StoodStill(TransientError):
+    code = "stood_still"
+    fields = ("step", "seconds")
+    template = (
+        "It made no progress for {seconds} s while {step}: an end, or the network to it, does not answer. It was given "
+        "back, and whoever takes it asks the sink first."
+    )
 
 
 class TerminalError(FencepostError):

@@ -152,6 +152,8 @@ def recovery_lines(row: Row) -> list[str]:
     lines = [f"recovery {row['recovery']} of {row['pipeline']}: {ended}"]
     if row["says"]:
         lines.append(f"  {row['says']}")
+    if row["steering_says"]:
+        lines.append(f"  {row['steering_says']}")
     lines.append(f"  frontier {row['frontier']}, generation {row['generation'] or 'none yet'}")
     if row["parts"] > 1:
         lines.append(f"  part {row['part']} of {row['parts']}")

@@ -20,7 +20,7 @@ from recovery_api.models import LIVE_STATES, Intent, IntentState
 from recovery_api.rows import intent_as_row
 from recovery_api.selectors.intents import intent_get
 
-RUNNER = "workers.runners.intent_run"
+RUNNER = "workers.runners.here_run"
 NOBODY_AFTER_SECONDS = 5.0
 NOBODY = (
     "No worker has taken it after {seconds:.0f} s; it stays queued. Start one: make worker "

@@ -261,7 +261,11 @@ class RecoveryShape(serializers.Serializer):
     absorbed = WideField()
     altered = WideField()
     start = maybe(Anything, help_text="Where the next relay run starts, as held, by lane.")
-    wanted = serializers.ChoiceField(Wanted.values)
+    wanted = serializers.ChoiceField(Wanted.values, help_text="What a person asked last.")
+    steering = serializers.ChoiceField(
+        ["running", "pause asked", "paused", "stop asked", "finished"], help_text="What is so."
+    )
+    steering_says = serializers.CharField(allow_blank=True)
     problem = maybe(Anything)
     reason = serializers.CharField()
     attestations = texts()

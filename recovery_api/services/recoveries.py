@@ -107,7 +107,9 @@ def recovery_move(
     with transaction.atomic():
         if intent is not None:
             intent_hold(intent)
-        written = _write(recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, **fields})
+        written = _write(
+            recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, "progress": None, **fields}
+        )
         event_append(
             event,
             actor=actor,
@@ -199,6 +201,20 @@ def recovery_want(
     return recovery
 
 
+def recovery_hold(
+    recovery: Recovery, before: str | None, *, actor: str, now: datetime, intent: Intent | None = None
+) -> None:
+    """Says that the recovery really holds, before the step `before`; None: that it goes on. Raises: Refused."""
+    with transaction.atomic():
+        if intent is not None:
+            intent_hold(intent)
+        Recovery.objects.filter(id=recovery.id).exclude(state=RecoveryState.FINISHED).update(
+            progress=None if before is None else {"holds_before": before}
+        )
+        says = "It goes on." if before is None else f"It holds before {before}."
+        event_append(EventKind.STEP, actor=actor, now=now, says=says, recovery=recovery, generation=recovery.generation)
+
+
 def recovery_wanted(recovery: Recovery) -> str:
     """What a person wants of it now: run, pause or stop. Read it between two steps."""
     return Recovery.objects.values_list("wanted", flat=True).get(id=recovery.id)
@@ -218,6 +234,8 @@ def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wa
         )  # orders two requests: the second attaches
         live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
+            if live.arguments:  # the sweep's, which would only give it up: a person wants it to go on
+                Intent.objects.filter(id=live.id, state=IntentState.QUEUED).update(arguments={})
             return live
         if locked.state == RecoveryState.FINISHED:
             _reopen(locked, actor, now)

@@ -41,6 +41,17 @@ def claims_settle(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> 
     return sink.settle(fired.generation, wait_seconds=wait_seconds) if fired else None
 
 
+def passed_by_another(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
+    """The claim of the recovery's newest generation, where a generation that is not the recovery's own passed it."""
+    if recovery.generation is None:
+        return None
+    reading = claim_said(recovery, sink, recovery.generation, wait_seconds)
+    if reading.state != ClaimState.SUPERSEDED or reading.superseded_by is None:
+        return None
+    is_ours = recovery.generations.filter(number=reading.superseded_by).exists()
+    return None if is_ours else reading
+
+
 def landed_counts(recovery: Recovery) -> tuple[int, int]:
     """How many entries landed, and how many were there already, under all of the recovery's claims that fired."""
     fired = recovery.claims.filter(state=ClaimState.FIRED)

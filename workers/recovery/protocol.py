@@ -7,7 +7,6 @@ there under a generation of its own. Nothing is concluded from the control datab
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from django.utils import timezone
 
 from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, TerminalError
+from recovery_api.domain.errors import FencepostError, Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -35,13 +34,13 @@ from workers.recovery.ends import (
     sink_check,
     sink_connector,
 )
+from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
 from workers.spark.ranges import parts_of
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
-PAUSE_SECONDS = 1.0
 
 
 def recovery_run(intent: Intent, report: Any) -> None:
@@ -63,6 +62,21 @@ def recovery_run(intent: Intent, report: Any) -> None:
                 run.refuse(error)
 
 
+def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool:
+    """Whether the intent's recovery, and the intent with it, is over: its claims are released at the sink, and nothing of
+    them landed unseen. False: every part has fired, so nothing is open and only its verification is missing.
+
+    Needs neither Spark nor evidence. Raises: what the sink, or the control database, answers.
+    """
+    run = _Run(intent, report, recovery_get(intent.recovery_id), None)
+    if run.recovery.state == RecoveryState.FINISHED:
+        intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
+        return True
+    while not run.is_over and run.recovery.batch_index < run.recovery.batches:
+        run.refuse(error)  # a batch that landed unseen is one part more
+    return run.is_over
+
+
 class _Run:
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
@@ -70,8 +84,13 @@ class _Run:
         self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
         self.sink: FencedSink = sink_connector(recovery.pipeline)
 
+    @property
+    def is_over(self) -> bool:
+        return self.recovery.state == RecoveryState.FINISHED
+
     def step(self) -> None:
         """From the state the row is in to the next one."""
+        self.report.check()
         match self.recovery.state:
             case RecoveryState.REQUESTED:
                 self.claim_fire()
@@ -108,7 +127,7 @@ class _Run:
 
     def claim_fire(self) -> None:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
-        if self._stopped():
+        if self._stopped("the claim"):
             return None
         part = self._part_frontier()
         generation = self._allocate()
@@ -133,7 +152,14 @@ class _Run:
             f"Claim granted; the fence stands at {generation}.",
             fields={"claimed_at": timezone.now()},
         )
-        return None if self._stopped() else self._read_fire(generation, part)
+        while not self._stopped("reading under the claim"):
+            try:
+                return self._read_fire(generation, part)
+            except Asked:  # the reading is let go by now; the claim stays
+                if self.recovery.state != RecoveryState.ARMING:
+                    says = "A person asked for something else: what was read is let go, the claim stays open."
+                    self._move(RecoveryState.ARMING, EventKind.STEP, says)
+        return None
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
@@ -151,6 +177,7 @@ class _Run:
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
+            unless_asked(self.recovery, self.report)
             if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
                 own_claims.claims_give_up(self.recovery, self.sink, complaint)
                 return self._end(
@@ -160,8 +187,6 @@ class _Run:
                 )
             for attempt in range(FIRE_ATTEMPTS):
                 answer = self._arm_stage_fire(found, generation, part)
-                if answer is None:
-                    return None
                 reading = self._claim_said(generation)
                 if answer.word == Word.FENCED:  # told also where another worker holds the recovery by now
                     says = own_claims.fenced_says(self.recovery, generation, reading.superseded_by, asdict(reading))
@@ -179,8 +204,8 @@ class _Run:
                 )
         return None
 
-    def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer | None:
-        """The fire's answer; None where the recovery was stopped before it."""
+    def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer:
+        """The fire's answer. Raises: Asked where a person wants a pause or a stop before it."""
         crash_point(Point.BEFORE_ARM)
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
@@ -199,8 +224,7 @@ class _Run:
         staged = batch_stage(self.session, found, generation, arm)
         crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
-        if self._stopped(may_pause=False):  # both snapshots are held open here
-            return None
+        unless_asked(self.recovery, self.report)
         self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
@@ -254,6 +278,7 @@ class _Run:
         crash_point(Point.BEFORE_VERIFY)
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
+        wanted_after_pause(self.recovery, self.intent, self.report, "the verification")
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,
@@ -278,13 +303,16 @@ class _Run:
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 
-    def refuse(self, error: TerminalError) -> None:
-        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused."""
+    def refuse(self, error: FencepostError) -> None:
+        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused, and what a
+        newer generation passed is fenced, whatever step noticed it first."""
         if not intents.intent_heartbeat(self.intent, now_get()):
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
         own_claims.claims_give_up(self.recovery, self.sink, str(error))  # at a restored sink, too: it may be open there
+        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
+            return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
         before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
@@ -323,13 +351,9 @@ class _Run:
     def _claim_wait(self) -> float:
         return float(self.recovery.pipeline.options.get("claim_wait_seconds") or 5)
 
-    def _stopped(self, may_pause: bool = True) -> bool:
-        """A safe point: ends the recovery where a person asked for it, and waits where one asked for that."""
-        self.report.check()
-        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE and may_pause:
-            self.report(step="paused", says="a claim already taken stays open until somebody says run or stop")
-            threading.Event().wait(PAUSE_SECONDS)
-        if wanted != Wanted.STOP:
+    def _stopped(self, before: str) -> bool:
+        """A safe point: holds while a pause is wanted, ends the recovery where a stop is."""
+        if wanted_after_pause(self.recovery, self.intent, self.report, before) != Wanted.STOP:
             return False
         fence = ""
         if self.recovery.generation is not None:
@@ -364,7 +388,7 @@ class _Run:
         fields: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> None:
-        self.report.check()
+        self.report.check_held()
         self.recovery = recoveries.recovery_move(
             self.recovery,
             expected=self.recovery.state,
@@ -382,7 +406,7 @@ class _Run:
     def _finish(
         self, outcome: str, says: str, data: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
     ) -> None:
-        self.report.check()
+        self.report.check_held()
         certificate = outcomes.certificate_make(self.recovery, outcome, says)
         self.recovery = recoveries.recovery_finish(
             self.recovery,

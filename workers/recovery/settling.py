@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.restores import SinkMemory
-from recovery_api.models import Intent, Pipeline, Sink
+from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.base import FencedSink, SinkState
 from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
-from workers.recovery.protocol import recovery_run
+from workers.recovery.protocol import recovery_give_up, recovery_run
 from workers.recovery.verdicts import audit_write
 from workers.spark.jobs.audit import evidence_read
 
@@ -20,11 +20,17 @@ from workers.spark.jobs.audit import evidence_read
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
     """A recovery half done is settled by locking its claim, and finished; a sink found restored is made safe again."""
     if intent.recovery is not None:
-        recovery_run(intent, report)
+        if not (intent.arguments.get("gives_up") and recovery_give_up(intent, report, _left_with(intent.recovery))):
+            recovery_run(intent, report)
         return None
     if intent.sink is None:
         raise Refused("settling", "neither a recovery nor a sink is named", "Name one of the two.")
     return _sink_settle(intent, report, intent.sink)
+
+
+def _left_with(recovery: Recovery) -> FencepostError:
+    """What the recovery's last work ended with."""
+    return FencepostError(str((recovery.problem or {}).get("text") or "Its work ended without an outcome."))
 
 
 def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
+from workers.connectors.progress import progress_beat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,6 +207,7 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
+    session.registerProgressHandler(_Heard())
     # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
     atexit.unregister(session.client._on_exit)
     if is_probed:
@@ -217,6 +219,23 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
             _close(session)
             raise
     return session
+
+
+class _Heard:
+    """Spark's word on a running job is progress where a task ended or bytes were read, and not merely that it answers."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str | None, tuple[int, int]] = {}
+
+    def __call__(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        stages = list(stages or ())
+        now = (sum(one.num_completed_tasks for one in stages), sum(one.num_bytes_read for one in stages))
+        if done or now != self._seen.get(operation_id, (0, 0)):
+            progress_beat()
+        if done:
+            self._seen.pop(operation_id, None)
+        else:
+            self._seen[operation_id] = now
 
 
 def _activate(session: SparkSession) -> None:
