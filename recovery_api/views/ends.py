@@ -36,7 +36,7 @@ SOURCE_EXAMPLE = {
     "name": "orders",
     "kind": "postgresql_outbox",
     "options": {
-        "connection": "env:ORDERS_DSN",
+        "connection": "env:FENCEPOST_END_ORDERS",
         "table": "outbox",
         "coordinate": ["tx", "id"],
         "coordinate_spelling": "xid8_bigint",
@@ -45,7 +45,7 @@ SOURCE_EXAMPLE = {
         "content": "content",
     },
 }
-SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:MAIL_DSN"}}
+SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:FENCEPOST_END_MAIL"}}
 
 
 class EndsQuery(PageQuery):
@@ -55,7 +55,7 @@ class EndsQuery(PageQuery):
 class EndBody(Body):
     name = Name()
     kind = Text()
-    options = OptionsField(required=False, help_text="Options of the kind; credentials as env:NAME or file:/path.")
+    options = OptionsField(required=False, help_text="Options of the kind; credentials as env:FENCEPOST_END_NAME or file:/path.")
 
 
 class ConnectionTestBody(Body):

@@ -111,9 +111,9 @@ def test_printed_sql_is_what_is_installed(kit_dsn: str, admin: psycopg.Connectio
 def test_command_installs_tells_whom_to_grant_and_names_what_stays_open(
     kit_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KIT_ADMIN", kit_dsn)
+    monkeypatch.setenv("FENCEPOST_END_KIT_ADMIN", kit_dsn)
     out = StringIO()
-    flags = ("--connection", "env:KIT_ADMIN", "--schema", "by command", "--json")
+    flags = ("--connection", "env:FENCEPOST_END_KIT_ADMIN", "--schema", "by command", "--json")
     call_command("sink_install", *flags, stdout=out)
     said = json.loads(out.getvalue())
     assert (said["installed"], said["roles"]["relay"].endswith("_by command_relay")) == (True, True)
@@ -124,9 +124,9 @@ def test_command_installs_tells_whom_to_grant_and_names_what_stays_open(
     ("arguments", "says"),
     [
         ([], "--connection: is missing"),
-        (["--connection", "env:KIT_ADMIN", "--option", "shema=x"], "Did you mean 'schema'"),
+        (["--connection", "env:FENCEPOST_END_KIT_ADMIN", "--option", "shema=x"], "Did you mean 'schema'"),
         (["--connection", "postgresql://u:secret@h/d"], "is not a reference"),
-        (["--connection", "env:KIT_NOT_SET"], "the environment variable is not set"),
+        (["--connection", "env:FENCEPOST_END_NOT_SET"], "the environment variable is not set"),
     ],
 )
 def test_command_refuses_what_it_cannot_use(

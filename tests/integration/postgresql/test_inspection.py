@@ -59,8 +59,8 @@ def test_a_connection_string_that_cannot_be_read_is_not_quoted(bench: Bench) -> 
 
 
 def test_a_credential_that_is_not_there_is_named_by_its_reference(bench: Bench) -> None:
-    source = bench.source(connection="env:NO_SUCH_FENCEPOST_CREDENTIAL")
-    assert "NO_SUCH_FENCEPOST_CREDENTIAL" in problem_of(source.test())
+    source = bench.source(connection="env:FENCEPOST_END_NO_SUCH_CREDENTIAL")
+    assert "FENCEPOST_END_NO_SUCH_CREDENTIAL" in problem_of(source.test())
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_mapped_wrong_is_named_with_what_is_nearest(
         ({"coordinate": ["id"], "coordinate_spelling": "xid8_bigint"}, "1 columns"),
         ({"op": "op", "op_values": {"c": "create"}}, "'create'"),
         ({"op_values": {"c": "insert"}}, "without an op column"),
-        ({"connection": "postgresql://u:p@h/db"}, "env:NAME or file:"),
+        ({"connection": "postgresql://u:p@h/db"}, "env:FENCEPOST_END_NAME or file:"),
         ({"tabel": "outbox"}, "'table'"),
         ({"lock_timeout_ms": 60000}, "outside 1 to 1000"),
     ],

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.domain.errors import SnapshotLost
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.postgresql.driver_errors import connecting_errors, driver_errors, error_from_driver
+from workers.connectors.postgresql.own_database import own_database_refuse
 
 APPLICATION_NAME = "fencepost"
 READER_NAME = "fencepost reader"
@@ -75,7 +76,8 @@ def endpoint_describe(conninfo: str, reference: str) -> str:
 def connection_open(address: Address, application_name: str = APPLICATION_NAME) -> Iterator[psycopg.Connection[Any]]:
     """An autocommit connection, closed at the end; inside, the driver's exceptions leave as the product's errors.
 
-    Raises: AccessDenied, NotFound (database), Unreachable, BadInput (unreadable connection string).
+    Raises: AccessDenied, NotFound (database), Unreachable, BadInput (unreadable connection string); Refused for the
+    product's own database.
     """
     conninfo = credential_resolve(address.reference)
     endpoint = endpoint_describe(conninfo, address.reference)
@@ -90,6 +92,7 @@ def connection_open(address: Address, application_name: str = APPLICATION_NAME) 
         )
     try:
         with driver_errors(endpoint):
+            own_database_refuse(connection, address.reference)
             yield connection
     finally:
         connection.close()
