@@ -13,6 +13,7 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.samples import report_for
 from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
@@ -73,13 +74,14 @@ def _past_exact_as_text(value: Any) -> Any:
     return str(value) if is_wide else value
 
 
-def end_as_row(end: End) -> Row:
+def end_as_row(end: End, reader: str = "") -> Row:
+    """`reader` sees the sample rows of a test that they asked for (recovery_api.domain.samples)."""
     row: Row = {
         "name": end.name,
         "kind": end.kind,
         "options": end.options,
         "is_usable": end.report["is_usable"] if end.report else None,
-        "report": end.report,
+        "report": report_for(end.report, reader),
         "tested_at": _time(end.tested_at),
         "created_at": _time(end.created_at),
         "created_by": end.created_by,
@@ -144,7 +146,7 @@ def drill_as_row(drill: Drill) -> Row:
     }
 
 
-def intent_as_row(intent: Intent) -> Row:
+def intent_as_row(intent: Intent, reader: str = "") -> Row:
     return {
         "intent": str(intent.id),
         "action": intent.action,
@@ -155,7 +157,7 @@ def intent_as_row(intent: Intent) -> Row:
         "attempts": intent.attempts,
         "taken_by": intent.taken_by,
         "progress": intent.progress,
-        "result": intent.result,
+        "result": report_for(intent.result, reader),
         "error": intent.error,
         "created_at": _time(intent.created_at),
         "created_by": intent.created_by,

@@ -127,7 +127,7 @@ def connection_test_record(
     starts = [{name: row.get(name) for name in ("coordinate", CONTENT_START)} for row in (sample or {}).get("rows", [])]
     if sample is not None:
         rows = [{name: value for name, value in row.items() if name != CONTENT_START} for row in sample["rows"]]
-        sample = {**sample, "rows": rows, "intent": str(intent.pk)}
+        sample = {**sample, "rows": rows, "intent": str(intent.pk), "asked_by": intent.created_by}
     whole["sample"] = sample
     with transaction.atomic():
         if any(row[CONTENT_START] is not None for row in starts):

@@ -59,7 +59,7 @@ class IntentOne(ApiView):
         tag="intents",
     )
     def get(self, request: Request, intent_id: str) -> Response:
-        return answer(intent_as_row(intent_get(intent_id)))
+        return answer(intent_as_row(intent_get(intent_id), actor(request)))
 
 
 class IntentCancel(ApiView):

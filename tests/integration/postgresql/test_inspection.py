@@ -27,8 +27,8 @@ def error_of(report: ConnectionReport) -> FencepostError:
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
-        ({"password": "wrong-secret"}, AccessDenied, "password authentication failed"),
-        ({"user": "nobody_here"}, AccessDenied, "authentication failed"),
+        ({"password": "wrong-secret"}, AccessDenied, "password was not accepted"),
+        ({"user": "nobody_here"}, AccessDenied, "login or its password"),
         ({"dbname": "no_such_database"}, NotFound, "no_such_database"),
         ({"port": "1"}, Unreachable, "refused"),
         ({"host": "no-such-host.invalid"}, Unreachable, "no-such-host.invalid"),
@@ -44,7 +44,7 @@ def test_a_connection_that_fails_says_why_and_never_the_password(
     assert isinstance(error_of(report), kind)
     assert says in problem
     password = change.get("password") or bench.run.info.password
-    assert password not in problem.replace("password authentication", "")
+    assert password not in problem
     with pytest.raises(kind) as raised:
         source.pin()
     cause = raised.value.__cause__

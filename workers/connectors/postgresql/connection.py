@@ -45,11 +45,13 @@ LOST_AT_IMPORT = ("22023", "42704", "55000", "0A000")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to connect and how long to wait. `reference` is a credential reference, never the credential."""
+    """Where to connect and how long to wait. `reference` is a credential reference, never the credential; `names` are
+    the schemas, tables and columns of the options, which an error may name."""
 
     reference: str
     connect_timeout_seconds: int = 10
     statement_timeout_seconds: int = 0
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Address:
@@ -57,7 +59,20 @@ class Address:
             options["connection"],
             options.get("connect_timeout_seconds") or 10,
             options.get("statement_timeout_seconds") or 0,
+            _names_of(options),
         )
+
+
+def _names_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every text of the options but the references, lists and mappings included."""
+    found: list[str] = []
+    for name, value in options.items():
+        if not name.endswith("connection"):
+            parts = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+            )
+            found += [part for part in parts if isinstance(part, str)]
+    return tuple(dict.fromkeys(found))
 
 
 def endpoint_describe(conninfo: str, reference: str) -> str:
@@ -91,7 +106,7 @@ def connection_open(address: Address, application_name: str = APPLICATION_NAME) 
             prepare_threshold=None,
         )
     try:
-        with driver_errors(endpoint):
+        with driver_errors(endpoint, address.names):
             own_database_refuse(connection, address.reference)
             yield connection
     finally:

@@ -53,7 +53,9 @@ class Command(FencepostCommand):
     def answer(self, now: datetime, **options: Any) -> Shown:
         given = _given(options)
         if "connection" not in given and not options["print"]:
-            raise BadInput("--connection", "is missing", "Name a registered sink, or give env:FENCEPOST_END_NAME or file:/path.")
+            raise BadInput(
+                "--connection", "is missing", "Name a registered sink, or give env:FENCEPOST_END_NAME or file:/path."
+            )
         parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
         grants = [_grant(pair) for pair in options["grant"]]
         if options["print"]:
