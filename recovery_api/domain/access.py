@@ -52,6 +52,8 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     # (name of the route, method) -> what it needs
     ("sign-in", "GET"): Permission.ANYONE,
     ("sign-in", "POST"): Permission.ANYONE,
+    ("admin-sign-in", "GET"): Permission.ANYONE,
+    ("admin-sign-in", "POST"): Permission.ANYONE,
     ("sign-out", "POST"): Permission.SIGNED_IN,
     # One's own account: a token never gives more than its person has.
     ("token-list", "GET"): Permission.SIGNED_IN,
