@@ -102,6 +102,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "dashboard.client_address.ClientAddressMiddleware",
+    "dashboard.acting_characters.ActingCharactersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",

@@ -33,6 +33,7 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
 
 Row = dict[str, Any]
@@ -277,7 +278,7 @@ def event_as_row(event: Event) -> Row:
         "pipeline": event.pipeline.name if event.pipeline else None,
         "generation": _text(event.generation),
         "says": event.says,
-        "data": event.data,
+        "data": event_data(event),
         "plan": str(event.plan_id) if event.plan_id else None,
         "recovery": str(event.recovery_id) if event.recovery_id else None,
         "audit": str(event.audit_id) if event.audit_id else None,

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -30,9 +30,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             sign_in_limit.try_succeeded(address, name)
             login(request, form.get_user())
-            return redirect(_next(request))
+            return HttpResponseRedirect(_next(request))
     elif request.user.is_authenticated:
-        return redirect(_next(request))
+        return HttpResponseRedirect(_next(request))
     else:
         form = AuthenticationForm(request)
     return render(request, "sign_in.html", {"form": form, "next": _next(request)})
@@ -52,7 +52,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def _next(request: HttpRequest) -> str:
-    """Where to go afterwards: only ever an address of this site."""
+    """Where to go afterwards: only ever a path of this site."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL)
+    return wanted if is_ours and wanted.startswith("/") else resolve_url(settings.LOGIN_REDIRECT_URL)

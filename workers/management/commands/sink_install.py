@@ -60,7 +60,7 @@ class Command(FencepostCommand):
         grants = [_grant(pair) for pair in options["grant"]]
         if options["print"]:
             script = kit_script(parsed, grants, options["database"] or database_of(given.get("connection")))
-            return Shown({"sql": script}, [script])
+            return Shown({"sql": script}, [script], is_verbatim=True)
         return _shown(kit_put(parsed, grants))
 
 
