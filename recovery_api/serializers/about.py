@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from recovery_api.serializers.fields import WideField
-from recovery_api.serializers.shapes import Moment, maybe, texts, things
+from recovery_api.serializers.shapes import Moment, WideField, maybe, texts, things
 
 
 class TokenShape(serializers.Serializer):
