@@ -12,7 +12,9 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -31,6 +33,7 @@ from workers.recovery import auditing, connections, planning, protocol, reading,
 
 logger = logging.getLogger(__name__)
 
+PROJECT = Path(__file__).resolve().parent.parent
 OF_A_RECOVERY = (IntentAction.RECOVER, IntentAction.SETTLE)
 
 
@@ -90,13 +93,20 @@ def _work(intent: Intent, report: Report) -> bool:
         connection.close_if_unusable_or_obsolete()
         if (passing := passing_error(error)) is not None:
             return _ended_by(passing, intent, report)
-        defect = FencepostError(f"{type(error).__name__}: {error}")
+        defect = FencepostError(_unforeseen(error))
         if not _given_up(intent, report, defect):
             _unless_lost(intents.intent_fail, intent, defect.as_row() | {"code": "internal"})
         raise
     if result is not None:
         _unless_lost(intents.intent_finish, intent, result)
     return True
+
+
+def _unforeseen(error: Exception) -> str:
+    """What is kept of an error that nobody mapped: its kind and our line. Its text may quote what an end holds."""
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PROJECT))]
+    where = f" at {Path(ours[-1].filename).relative_to(PROJECT)}:{ours[-1].lineno}" if ours else ""
+    return f"An error that was not foreseen ({type(error).__name__}{where}). The worker's log has it whole."
 
 
 def _ended_by(error: FencepostError, intent: Intent, report: Report) -> bool:

@@ -18,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from recovery_api.domain.errors import AccessDenied, FencepostError, TerminalError
+from recovery_api.domain.visible import visible, visible_json
 
 DONE, OWED, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
 
@@ -29,6 +30,8 @@ class Shown:
     body: dict[str, Any]
     lines: Sequence[str] = field(default_factory=tuple)
     code: int = DONE
+    is_verbatim: bool = False
+    """The lines are to be run, not read: not a character of them is changed."""
 
 
 def error_code(error: FencepostError) -> int:
@@ -55,12 +58,12 @@ class FencepostCommand(BaseCommand):
             shown = self.answer(timezone.now(), **options)
         except FencepostError as error:
             shown = Shown({"error": error.as_row()}, code=error_code(error))
-            self.stderr.write(str(error))
+            self.stderr.write(visible(str(error)))
         if options.get("json"):
-            self.stdout.write(json.dumps(shown.body, default=str, ensure_ascii=False))
+            self.stdout.write(visible_json(json.dumps(shown.body, default=str, ensure_ascii=False)))
         else:
             for line in shown.lines:
-                self.stdout.write(line)
+                self.stdout.write(line if shown.is_verbatim else visible(line))
         if shown.code != DONE:
             sys.exit(shown.code)
 

@@ -25,7 +25,7 @@ from workers.demo.world import World
 
 ON_CALL, TEAM_LEAD = "on-call", "team-lead"
 STOP_SECONDS = 20
-ADMINISTRATOR = "FENCEPOST_DEMO_ADMINISTRATOR"
+ADMINISTRATOR = "FENCEPOST_END_DEMO_ADMINISTRATOR"
 """The variable that holds the address of whoever installs the kit, for as long as that takes."""
 TESTED = ("--timeout", "300")
 """Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""
@@ -123,7 +123,7 @@ def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker of its own process, ended by its process id on the way out. It sweeps, as every worker does."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as to:
-        worker = subprocess.Popen(
+        worker = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
             [
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
                 *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
