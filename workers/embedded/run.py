@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from workers.embedded.ports import port_choose, port_keep
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.processes import (
     POLL_SECONDS,
@@ -36,7 +37,6 @@ from workers.embedded.processes import (
     wait_until,
 )
 from workers.embedded.redis import Redis
-from workers.embedded.ports import port_choose, port_keep
 from workers.embedded.services import Place, Service, StartFailed, file_private
 from workers.embedded.spark import PROJECT, Spark
 
