@@ -39,8 +39,8 @@ shell: venv  ## a shell with the demo's services and their addresses
 web: venv  ## the pages, on this machine only
 	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py runserver $(ARGS)'
 
-worker: venv  ## a Celery worker with its schedule
-	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --beat --queues spark,default --without-mingle --without-gossip --schedule var/celerybeat-schedule $(ARGS)
+worker: venv  ## a Celery worker; it sweeps, too
+	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --queues spark,default --without-mingle --without-gossip $(ARGS)
 
 test: venv  ## every test, with all services (ARGS="tests/unit -k name")
 	@$(TEMPORARY) -- $(PY) -m pytest $(ARGS)

@@ -25,6 +25,7 @@ from recovery_api.models import (
     Sink,
     Source,
     Token,
+    Worker,
 )
 
 
@@ -64,6 +65,7 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
     Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
+    Worker: (("name", "queues", "started_at", "seen_at", "stopping_at"), ()),
     Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),

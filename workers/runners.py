@@ -16,6 +16,7 @@ from django.db import close_old_connections, connection
 
 from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
+from recovery_api.models.intents import QUEUES
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
 from workers.drills.running import drill_run
@@ -59,8 +60,20 @@ def intent_run(intent_id: str, taken_by: str) -> bool:
     """Whether this call took and ended the intent. False: another has it, or it is over."""
     close_old_connections()
     intent = intents.intent_take(intent_id, taken_by, now_get())
-    if intent is None:
+    return intent is not None and _taken_run(intent)
+
+
+def next_run(woken_for: str, taken_by: str) -> bool:
+    """Whether this call took and ended the most urgent intent of the queue that woke it. False: nothing of it is due."""
+    close_old_connections()
+    action = Intent.objects.values_list("action", flat=True).filter(id=woken_for).first()
+    if action is None:
         return False
+    intent = intents.intent_take_next(QUEUES[IntentAction(action)], taken_by, now_get())
+    return intent is not None and _taken_run(intent)
+
+
+def _taken_run(intent: Intent) -> bool:
     crash_point(Point.INTENT_TAKEN)
     report = Report(intent)
     with _heart(report):

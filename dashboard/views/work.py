@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import Refused
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.intents import intent_get, intent_list, intent_waiting
+from recovery_api.selectors.workers import Presence, presence_once
 from recovery_api.services.intents import intent_withdraw
 
 ENDED_SHOWN = 30
@@ -40,12 +42,13 @@ WORDS = {
 def work_list(request: HttpRequest) -> HttpResponse:
     """Live work with who holds it, and the last that ended."""
     now = timezone.now()
-    live = [_shown(intent, now) for intent in intent_list(is_live=True).order_by("created_at")[:LIVE_SHOWN]]
+    presence = presence_once(now)
+    live = [_shown(intent, now, presence) for intent in intent_list(is_live=True).order_by("created_at")[:LIVE_SHOWN]]
     ended = intent_list(is_live=False).exclude(state__in=LIVE_STATES)
     context = {
         "live": live,
         "is_alone": any(row["waiting"] and row["waiting"].is_alone for row in live),
-        "ended": [_shown(intent, now) for intent in ended[:ENDED_SHOWN]],
+        "ended": [_shown(intent, now, presence) for intent in ended[:ENDED_SHOWN]],
     }
     return render(request, "work/_live.html" if request.htmx else "work/list.html", context)
 
@@ -74,12 +77,12 @@ def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     return redirect("work", intent_id)
 
 
-def _shown(intent: Intent, now: Any) -> dict[str, Any]:
+def _shown(intent: Intent, now: Any, presence: Callable[[], Presence] | None = None) -> dict[str, Any]:
     return {
         "intent": intent,
         "action": WORDS[IntentAction(intent.action)],
         "about": intent.pipeline or intent.source or intent.sink or "",
-        "waiting": intent_waiting(intent, now),
+        "waiting": intent_waiting(intent, now, presence),
         "is_live": intent.state in LIVE_STATES,
         "is_cancellable": intent.state == IntentState.QUEUED
         and intent.action not in (IntentAction.RECOVER, IntentAction.SETTLE),

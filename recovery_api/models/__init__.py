@@ -20,6 +20,7 @@ from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.models.tokens import Token
+from recovery_api.models.workers import Worker
 
 __all__ = [
     "FINAL_CLAIM_STATES",
@@ -54,4 +55,5 @@ __all__ = [
     "Source",
     "Token",
     "Wanted",
+    "Worker",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
-from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery
+from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, IntentState, Pipeline, Recovery
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
@@ -28,18 +28,31 @@ def audit_request(
     is_full: bool = False,
     wake: bool = True,
 ) -> Intent:
-    """An intent to judge `pipeline` at `frontier` (None: at its safe frontier). Raises: BadCoordinate, BadInput."""
-    row = frontier_check(pipeline, frontier)
+    """An intent to judge `pipeline` at `frontier` (None: at its safe frontier).
+
+    Where an equal audit is queued and nobody has taken it, this request joins it (`is_joined`): it has not read anything
+    yet, so its answer is as fresh as a second one's.
+    Raises: BadCoordinate, BadInput.
+    """
+    arguments = {"frontier": frontier_check(pipeline, frontier), "is_full": is_full}
+    asked = f"Audit{' in full' if is_full else ''} at {frontier or 'the safe frontier'} asked for"
     with transaction.atomic():
-        says = f"Audit{' in full' if is_full else ''} at {frontier or 'the safe frontier'} asked for."
-        event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=says, pipeline=pipeline)
+        Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.id)  # orders two equal requests
+        queued = (
+            Intent.objects.select_for_update(of=("self",), skip_locked=True)  # a locked one is being taken
+            .filter(pipeline=pipeline, action=IntentAction.AUDIT, state=IntentState.QUEUED, arguments=arguments)
+            .order_by("created_at")
+            .first()
+        )
+        if queued is not None:
+            says = f"{asked} again: it joined {queued.created_by}'s, which no worker has taken yet."
+            data = {"intent": str(queued.id), "is_again": True}
+            event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
+            queued.is_joined = True
+            return queued
+        event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=f"{asked}.", pipeline=pipeline)
         return intent_create(
-            IntentAction.AUDIT,
-            actor=actor,
-            now=now,
-            pipeline=pipeline,
-            arguments={"frontier": row, "is_full": is_full},
-            wake=wake,
+            IntentAction.AUDIT, actor=actor, now=now, pipeline=pipeline, arguments=arguments, wake=wake
         )
 
 

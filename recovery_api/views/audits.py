@@ -59,7 +59,8 @@ class Audits(ApiView):
 
     @operation(
         "request_audit",
-        "Ask for a verdict: an intent whose result names the audit.\n\nReads only. Without a worker it stays queued.",
+        "Ask for a verdict: an intent whose result names the audit.\n\nReads only. Without a worker it stays queued. "
+        "Where an equal audit is queued and not begun, the answer is that one (`created_by` says whose).",
         answer=IntentShape,
         status=202,
         body=AuditBody,

@@ -119,11 +119,8 @@ class Operator:
 
 
 @contextmanager
-def worker_running(log: Path, schedule: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker of its own process, ended by its process id on the way out.
-
-    With `schedule`, a file of its own, it also sweeps: a worker that is to stay up needs that.
-    """
+def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker of its own process, ended by its process id on the way out. It sweeps, as every worker does."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as to:
         worker = subprocess.Popen(
@@ -131,7 +128,6 @@ def worker_running(log: Path, schedule: Path | None = None) -> Iterator[subproce
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
                 *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
                 *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
-                *(("--beat", "--schedule", str(schedule)) if schedule else ()),
             ],
             stdout=to,
             stderr=subprocess.STDOUT,

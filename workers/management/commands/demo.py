@@ -51,9 +51,8 @@ class Command(BaseCommand):
         is_progress_shown = not options["json"] and sys.stderr.isatty()
         var = Path(settings.VAR_DIR) / "demo"
         world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
-        schedule = None if options["once"] else var / "schedule"
         with (
-            worker_running(var / "worker.log", schedule),
+            worker_running(var / "worker.log"),
             tempfile.TemporaryDirectory(prefix="fencepost-") as directory,
         ):
             ending = self.story(world, Path(directory), tell, is_progress_shown).run()
