@@ -28,6 +28,7 @@ from recovery_api.selectors.fleet_pages import (
     ready_plans_of,
     statuses_of,
 )
+from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
 PAGE = 50
 FILTERS = {"status": TROUBLE, "plan": ("waiting",), "q": (), "page": ()}
@@ -77,6 +78,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "query": query_of(given, "page"),
         "words": TROUBLE,
         "is_empty": not fleet,
+        "worker_missing": worker_presence(now).says(now),
+        "start_a_worker": START_A_WORKER,
     }
     return render(request, "overview.html", context)
 

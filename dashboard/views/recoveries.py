@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.access import actor
-from dashboard.views.errors import errors_shown
+from dashboard.views.errors import errors_shown, said
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -67,7 +67,7 @@ def recovery_want(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             reason=request.POST.get("reason", ""),
         )
     except (Refused, BadInput) as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, f"Nothing was asked of it. {said(refusal)}")
     return redirect("recovery", recovery_id)
 
 

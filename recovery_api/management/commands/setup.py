@@ -22,7 +22,7 @@ from recovery_api.services.people import person_create, roles_make
 PASSWORD = "FENCEPOST_SETUP_PASSWORD"
 NEXT = (
     "Next, each in a shell of its own:",
-    "  1. make worker   (or celery -A workers.celery worker --beat --queues spark,default) does what is asked for",
+    "  1. make worker   (or celery -A workers.celery worker --queues spark,default) does what is asked for",
     "  2. make web      (or gunicorn dashboard.wsgi:application) serves the pages; sign in there{as_whom}",
     "  3. Register a source, a sink and a pipeline: on the page Overview, or by manage.py sources add --help",
 )

@@ -15,6 +15,7 @@ from recovery_api.selectors.fleet import fleet_status
 from recovery_api.selectors.fleet_pages import TROUBLE, fleet_entries, statuses_of
 from recovery_api.services.plans import plan_approve
 from recovery_api.services.recoveries import recovery_request
+from recovery_api.services.workers import worker_say_present
 from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +36,25 @@ def test_empty_overview_teaches_the_first_steps(viewer: Client, sign_in: Callabl
     assert "make demo" in page
     assert "Needs the role admin; you are viewer." in page
     assert 'href="/add/source/"' in sign_in("admin").get("/").content.decode()
+
+
+def test_u9_a_missing_worker_is_said_until_one_is_there(viewer: Client, now: datetime) -> None:
+    pipeline_make("orders", now)
+    worker_say_present("host/1", ["spark", "default"], now - timedelta(minutes=3))
+    page = viewer.get("/").content.decode()
+    assert "No worker is running" in page and "3 min ago" in page and "make worker" in page
+    worker_say_present("host/2", ["spark", "default"], now)
+    assert "No worker is running" not in viewer.get("/").content.decode()
+
+
+def test_u9_who_may_not_test_an_end_is_told_who_may(sign_in: Callable[..., Client], now: datetime) -> None:
+    pipeline_make("orders", now)
+    page = sign_in("operator").get("/sources/source%20orders/").content.decode()
+    assert "Test now</button>" in page and "Needs the role admin; you are operator." in page
+
+
+def test_u9_the_page_to_try_the_api_leads_back(viewer: Client) -> None:
+    assert '<a href="/">' in viewer.get("/api/v1/docs").content.decode()
 
 
 def test_worst_comes_first_and_tiles_count(viewer: Client, now: datetime) -> None:
