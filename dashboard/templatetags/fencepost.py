@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -30,6 +29,7 @@ from django.utils.safestring import SafeString
 
 from dashboard.access import Allowed
 from dashboard.access import may as person_may
+from recovery_api.domain.commands import command_line
 
 register = template.Library()
 
@@ -108,14 +108,6 @@ def coordinate(text: Any, label: str = "") -> dict[str, Any]:
 def command(*words: Any, label: str = "Same by command line") -> dict[str, Any]:
     """`manage.py` with these words, quoted for a shell; empty words are left out."""
     return {"line": command_line(*words), "label": label}
-
-
-def command_line(*words: Any) -> str:
-    """
-    >>> command_line("audit", "it's", "--wait")
-    'manage.py audit \\'it\\'"\\'"\\'s\\' --wait'
-    """
-    return shlex.join(["manage.py", *(str(word) for word in words if word not in ("", None))])
 
 
 @register.inclusion_tag("components/facts.html")

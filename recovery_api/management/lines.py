@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
@@ -14,7 +15,11 @@ SAMPLES = 10
 def end_lines(word: str, row: Row) -> list[str]:
     lines = [f"{word} {row['name']}, kind {row['kind']}"]
     lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
-    lines += report_lines(row["report"]) if row["report"] else [f"  Never tested: manage.py {word}s test {row['name']}"]
+    lines += (
+        report_lines(row["report"])
+        if row["report"]
+        else [f"  Never tested: {command_line(f'{word}s', 'test', row['name'])}"]
+    )
     if said := row.get("said"):
         lines.append(f"  It last said: generation counter {said['counter']}, fence {said['fence']}, at {said['at']}.")
     if row.get("restored_at"):
@@ -22,7 +27,7 @@ def end_lines(word: str, row: Row) -> list[str]:
     if "drill_passed_at" in row:
         every = f", every {row['drill_every_hours']} h" if row["drill_every_hours"] else ""
         passed = f"last passed at {row['drill_passed_at']}" if row["drill_passed_at"] else "never passed"
-        lines.append(f"  Drills{every}: {passed}. manage.py drill {row['name']} --wait")
+        lines.append(f"  Drills{every}: {passed}. {command_line('drill', row['name'], '--wait')}")
     return lines
 
 
@@ -113,7 +118,7 @@ def audit_lines(row: Row) -> list[str]:
     if row["is_void"]:
         lines.append("  Void: the sink was restored after it.")
     if row["status"] in ("owed", "hazard"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["status"] == "unknown":
         lines.append("Next: put right what is named above, then audit again.")
     return lines
@@ -134,14 +139,14 @@ def plan_lines(row: Row) -> list[str]:
         lines.append(f"  The fence may strand {row['stranded']:,} events above f; the next recovery delivers them.")
     lines += [f"  {_finding(sample)}" for sample in row["samples"][:SAMPLES]]
     if row["state"] == "ready":
-        lines.append(f"Next: manage.py approve {row['plan']} --digest {row['digest']}")
+        lines.append(_next("approve", row["plan"], "--digest", row["digest"]))
     elif row["state"] == "approved":
         is_ordered = all(one["holds"] for one in row["conditions"] if one["name"] == "order")
-        attest = "" if is_ordered else f" --attest {LATER_EVENTS_CONFIRMED}"
-        command = f"manage.py redrive {row['plan']} --reason '…' --confirm {row['pipeline']}{attest} --wait"
-        lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", f"Next: {command}"]
+        attest = () if is_ordered else ("--attest", LATER_EVENTS_CONFIRMED)
+        words = ("redrive", row["plan"], "--reason", "…", "--confirm", row["pipeline"], *attest, "--wait")
+        lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", _next(*words)]
     elif row["state"] in ("refused", "lapsed"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["state"] == "nothing_owed":
         lines.append("Nothing is owed at this frontier; there is nothing to do.")
     return lines
@@ -161,9 +166,9 @@ def recovery_lines(row: Row) -> list[str]:
     if row["certificate_is_void"]:
         lines.append("  Its certificate is void: the sink was restored after it.")
     if row["outcome"] == "unknown" or (row["problem"] and not row["outcome"]):
-        lines.append(f"Next: manage.py recovery {row['recovery']} settle --wait")
+        lines.append(_next("recovery", row["recovery"], "settle", "--wait"))
     elif row["outcome"] in ("fenced", "incomplete", "refused", "stopped"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     return lines
 
 
@@ -184,6 +189,11 @@ def omission_lines(rows: list[Row]) -> list[str]:
     ] or ["No omission is acknowledged."]
 
 
+def _next(*words: Any) -> str:
+    """What to type next."""
+    return f"Next: {command_line(*words)}"
+
+
 def _finding(finding: Row) -> str:
     where = finding.get("coordinate") or finding.get("position")
     lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
@@ -192,6 +202,8 @@ def _finding(finding: Row) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
     if isinstance(value, list | tuple):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import (
@@ -28,7 +29,11 @@ from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
 UNFINISHED = (PlanState.DRAFT, PlanState.COMPUTING)
-PLAN_AGAIN = "Plan again: manage.py plan {pipeline}."
+
+
+def plan_again(pipeline: Pipeline) -> str:
+    """What lifts most refusals of a plan."""
+    return f"Plan again: {command_line('plan', pipeline.name)}."
 
 
 def plan_request(
@@ -55,7 +60,7 @@ def plan_request(
 def plan_start(plan: Plan) -> Plan:
     """The plan, computing. Raises: Refused where it is already computed or refused."""
     if not Plan.objects.filter(id=plan.id, state__in=UNFINISHED).update(state=PlanState.COMPUTING):
-        raise Refused(f"computing {plan}", "it is over", PLAN_AGAIN.format(pipeline=plan.pipeline.name))
+        raise Refused(f"computing {plan}", "it is over", plan_again(plan.pipeline))
     plan.refresh_from_db()
     return plan
 
@@ -148,7 +153,7 @@ def plan_approve(plan_id: UUID | str, digest: str, actor: str, now: datetime) ->
     """
     plan = plan_get(plan_id)
     action = f"approving {plan}"
-    again = PLAN_AGAIN.format(pipeline=plan.pipeline.name)
+    again = plan_again(plan.pipeline)
     if plan.state not in WAITING_STATES:
         raise Refused(action, f"it is {PlanState(plan.state).label.lower()}, not ready", again)
     if plan.digest != digest:

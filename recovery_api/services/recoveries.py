@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.recovery_states import move_is_allowed
 from recovery_api.models import (
@@ -33,7 +34,7 @@ from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
-from recovery_api.services.plans import PLAN_AGAIN, approval_is_old, plan_lapse
+from recovery_api.services.plans import approval_is_old, plan_again, plan_lapse
 
 
 def recovery_request(
@@ -76,7 +77,7 @@ def recovery_request(
         except _AnotherFirst:
             if (first := _of_plan(plan)) is not None:
                 return _asked_again(first, reason.strip(), actor, now)
-    raise Refused(action, "the plan is no longer approved", PLAN_AGAIN.format(pipeline=pipeline.name))
+    raise Refused(action, "the plan is no longer approved", plan_again(pipeline))
 
 
 def recovery_move(
@@ -255,7 +256,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         raise Refused(
             f"redriving {plan.pipeline.name}",
             sink.restored_says or "its sink was restored",
-            f"Make it safe: manage.py sinks settle {plan.pipeline.sink.name}.",
+            f"Make it safe: {command_line('sinks', 'settle', plan.pipeline.sink.name)}.",
         )
     applied = Plan.objects.filter(
         id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
@@ -295,7 +296,7 @@ def _asked_again(recovery: Recovery, reason: str, actor: str, now: datetime) -> 
 
 def _check_approval(plan: Plan, now: datetime) -> None:
     action = f"redriving {plan.pipeline.name}"
-    again = PLAN_AGAIN.format(pipeline=plan.pipeline.name)
+    again = plan_again(plan.pipeline)
     if plan.state == PlanState.READY:
         remedy = f"Approve it: manage.py approve {plan.id} --digest {plan.digest}."
         raise Refused(action, "the plan is not approved", remedy)
@@ -316,7 +317,7 @@ def _occupied(pipeline: Pipeline, action: str) -> Refused:
     return Refused(
         action,
         f"{named} is unfinished",
-        f"Wait for it, or settle it: manage.py recovery {pipeline.name} settle.",
+        f"Wait for it, or settle it: {command_line('recovery', pipeline.name, 'settle')}.",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadFile, BadInput
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
@@ -124,7 +125,7 @@ class Command(FencepostCommand):
                 lines = [*failed.lines, "The pipeline was not registered (--no-test registers it untested)."]
                 return Shown({**failed.body, "registered": False}, lines, failed.code)
         row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
-        next_step = f"Next: manage.py audit {name} --wait"
+        next_step = f"Next: {command_line('audit', name, '--wait')}"
         return Shown({**row, "registered": True}, [f"Registered {pipeline_lines(row)[0]}", next_step])
 
     def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:
