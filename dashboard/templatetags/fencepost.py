@@ -29,34 +29,36 @@ from django.utils.safestring import SafeString
 
 from dashboard.access import Allowed
 from dashboard.access import may as person_may
+from recovery_api.domain import actors
 from recovery_api.domain.commands import command_line
+from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
 
 register = template.Library()
 
+LOOKS: dict[Status | None, tuple[str, str]] = {
+    # what an outcome means for a pipeline -> tone and shape; green is good, and only what the table of outcomes calls so
+    Status.EXACTLY_ONCE: ("good", "check"),
+    Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
+    Status.OWED: ("warn", "triangle"),
+    Status.HAZARD: ("bad", "octagon"),
+    Status.UNKNOWN: ("unsure", "question"),
+    Status.ACKNOWLEDGED: ("calm", "minus"),
+    Status.RUNNING: ("busy", "run"),
+    None: ("quiet", "minus"),
+}
 STATUSES: dict[str, tuple[str, str, str]] = {
     # word -> (what a person reads, tone, shape)
-    "exactly_once": ("exactly once", "good", "check"),
-    "owed": ("owed", "warn", "triangle"),
-    "hazard": ("hazard", "bad", "octagon"),
-    "unknown": ("unknown", "unsure", "question"),
-    "acknowledged": ("acknowledged", "calm", "minus"),
-    "running": ("running", "busy", "run"),
+    **{str(word): (row.words, *LOOKS[row.status]) for word, row in OUTCOMES.items()},
+    "complete_hand_over_unverified": (OUTCOMES[Outcome.COMPLETE_HAND_OVER_UNVERIFIED].words, "warn", "triangle"),
     # plans
     "draft": ("queued", "busy", "run"),
     "computing": ("computing", "busy", "run"),
     "ready": ("ready", "warn", "triangle"),
-    "nothing_owed": ("nothing owed", "good", "check"),
+    "nothing_owed": ("nothing owed", "calm", "check"),
     "refused": ("refused", "bad", "octagon"),
     "approved": ("approved", "calm", "check"),
     "lapsed": ("lapsed", "quiet", "minus"),
     "applied": ("applied", "calm", "check"),
-    # recoveries
-    "complete_with_acknowledged": ("complete with acknowledged omissions", "calm", "minus"),
-    "complete_hand_over_unverified": ("complete, hand-over unverified", "warn", "triangle"),
-    "incomplete": ("incomplete", "warn", "triangle"),
-    "incomplete_altered": ("incomplete, altered at the sink", "bad", "octagon"),
-    "fenced": ("fenced", "quiet", "minus"),
-    "stopped": ("stopped", "quiet", "minus"),
     # intents
     "queued": ("queued", "busy", "run"),
     "taken": ("running", "busy", "run"),
@@ -243,8 +245,15 @@ def fact(value: Any) -> str:
 
 @register.filter
 def spaced(word: Any) -> str:
-    """A word of the product as a person reads it: `exactly_once` is exactly once."""
-    return str(word).replace("_", " ")
+    """A word of the product as a person reads it: `exactly_once` is exactly once at f."""
+    row = OUTCOMES.get(str(word))
+    return row.words if row else str(word).replace("_", " ")
+
+
+@register.filter
+def by(actor: Any) -> str:
+    """Who did it, at the end of a sentence: by ada, or by command, as ada (not signed in)."""
+    return actors.by(str(actor))
 
 
 @register.filter

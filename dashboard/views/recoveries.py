@@ -30,6 +30,8 @@ from recovery_api.services import recoveries
 
 NEXT = {
     RecoveryOutcome.EXACTLY_ONCE: "Start the relay: it asks the sink for a generation and is told where to begin.",
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Start the relay: the sink tells it where to begin. Audit again later: what was "
+    "given is not shown.",
     RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED: "Start the relay: the sink tells it where to begin.",
     RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED: "Before the relay starts, look where it will begin.",
     RecoveryOutcome.INCOMPLETE: "Plan again: the next plan carries what is still lost.",

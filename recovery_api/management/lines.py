@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recovery_api.domain.actors import by
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
 
@@ -88,7 +90,7 @@ def status_lines(rows: list[Row]) -> list[str]:
         return ["No pipeline is registered. Add one: manage.py pipelines add NAME --source S --sink K."]
     width = max(len(row["name"]) for row in rows)
     return [
-        f"{row['name']:<{width}}  {row['status'].replace('_', ' '):<12}"
+        f"{row['name']:<{width}}  {OUTCOMES[row['status']].words:<12}"
         + (f"  at f = {row['frontier']}" if row["frontier"] else "")
         + f"  {row['says']}"
         for row in rows
@@ -97,7 +99,7 @@ def status_lines(rows: list[Row]) -> list[str]:
 
 def audit_lines(row: Row) -> list[str]:
     lines = [
-        f"{row['pipeline']}: {row['status'].replace('_', ' ')} at f = {row['frontier']}",
+        f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
         f"  {row['says']}",
         f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} obligations and {row['accepted']:,} accepted",
@@ -111,6 +113,7 @@ def audit_lines(row: Row) -> list[str]:
                 f"  lane {lane}: relay's cursor {cursor['says'] or 'not known'}. {cursor_says(cursor, found['status'])}"
             )
             lines += [f"    {says}"] if (says := window_says(cursor, found["status"])) else []
+    lines += [f"  Given: {given}" for given in row["given"]]
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
@@ -144,7 +147,7 @@ def plan_lines(row: Row) -> list[str]:
         is_ordered = all(one["holds"] for one in row["conditions"] if one["name"] == "order")
         attest = () if is_ordered else ("--attest", LATER_EVENTS_CONFIRMED)
         words = ("redrive", row["plan"], "--reason", "…", "--confirm", row["pipeline"], *attest, "--wait")
-        lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", _next(*words)]
+        lines += [f"  approved {by(row['approved_by'])} at {row['approved_at']}", _next(*words)]
     elif row["state"] in ("refused", "lapsed"):
         lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["state"] == "nothing_owed":
@@ -153,7 +156,7 @@ def plan_lines(row: Row) -> list[str]:
 
 
 def recovery_lines(row: Row) -> list[str]:
-    ended = f"ended {row['outcome'].replace('_', ' ')}" if row["outcome"] else row["state"].replace("_", " ")
+    ended = f"ended {OUTCOMES[row['outcome']].words}" if row["outcome"] else row["state"].replace("_", " ")
     lines = [f"recovery {row['recovery']} of {row['pipeline']}: {ended}"]
     if row["says"]:
         lines.append(f"  {row['says']}")

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.recovery_states import move_is_allowed
@@ -187,7 +188,7 @@ def recovery_want(
                 f"asking {recovery} to {wanted}", f"it is finished: {locked.outcome}", "There is no more to do."
             )
         Recovery.objects.filter(id=locked.id).update(wanted=wanted, wanted_by=actor)
-        says = f"{actor} asked it to {wanted}: {reason.strip()}"
+        says = f"{subject(actor)} asked it to {wanted}: {reason.strip()}"
         event_append(EventKind.WANTED, actor=actor, now=now, says=says, recovery=locked, data={"wanted": wanted})
         if wanted == Wanted.STOP and locked.state == RecoveryState.REQUESTED:
             for intent in locked.intents.filter(state=IntentState.QUEUED):
@@ -239,7 +240,7 @@ def _reopen(recovery: Recovery, actor: str, now: datetime) -> None:
         EventKind.STEP,
         actor=actor,
         now=now,
-        says=f"Its outcome was unknown; {actor} asked the sink again.",
+        says=f"Its outcome was unknown; {subject(actor)} asked the sink again.",
         recovery=recovery,
         generation=recovery.generation,
     )
@@ -276,7 +277,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         EventKind.RECOVERY_REQUESTED,
         actor=actor,
         now=now,
-        says=f"{actor} asked to redrive {plan.batch_count} events: {reason}",
+        says=f"{subject(actor)} asked to redrive {plan.batch_count} events: {reason}",
         recovery=recovery,
         data={"digest": plan.digest, "reason": reason, "attestations": list(attestations)},
     )
@@ -288,7 +289,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
 
 def _asked_again(recovery: Recovery, reason: str, actor: str, now: datetime) -> Recovery:
     """The recovery that the plan has already: the second request attaches to it, and stands in the timeline."""
-    says = f"{actor} asked again: {reason} It is the same recovery; nothing more was started."
+    says = f"{subject(actor)} asked again: {reason} It is the same recovery; nothing more was started."
     data = {"reason": reason, "is_again": True}
     event_append(EventKind.RECOVERY_REQUESTED, actor=actor, now=now, says=says, recovery=recovery, data=data)
     return recovery

@@ -58,13 +58,15 @@ def test_u9_the_page_to_try_the_api_leads_back(viewer: Client) -> None:
 
 
 def test_worst_comes_first_and_tiles_count(viewer: Client, now: datetime) -> None:
-    for status in ("exactly_once", "owed", "hazard", "acknowledged"):
+    for status in ("exactly_once", "exactly_once_given", "owed", "hazard", "acknowledged"):
         audit_make(pipeline_make(status.replace("_", " "), now), status, now)
     pipeline_make("never audited", now)
     response = viewer.get("/")
     names = [line.status.pipeline.name for line in response.context["lines"]]
-    assert names == ["hazard", "owed", "never audited", "acknowledged", "exactly once"]
-    assert [tile["number"] for tile in response.context["tiles"]] == [1, 1, 1, 0, 0]
+    assert names == ["hazard", "owed", "never audited", "acknowledged", "exactly once given", "exactly once"]
+    assert [tile["number"] for tile in response.context["tiles"]] == [1, 1, 1, 1, 0, 0]
+    page = response.content.decode()
+    assert page.count("status tone-good") == 1 and page.count("status tone-given") == 1
 
 
 def test_filters_are_in_the_address(viewer: Client, now: datetime) -> None:
@@ -110,8 +112,18 @@ def test_words_of_the_page_are_those_of_the_status(now: datetime) -> None:
     """Every combination of what decides the word: the database says what `status_of` says."""
     for number, (audited, recovery, restored) in enumerate(
         itertools.product(
-            ["never", "void", "stale", "exactly_once", "owed", "hazard", "acknowledged", "unknown"],
-            ["none", "running", "troubled", "unknown before", "unknown after", "exactly once after"],
+            [
+                "never",
+                "void",
+                "stale",
+                "exactly_once",
+                "exactly_once_given",
+                "owed",
+                "hazard",
+                "acknowledged",
+                "unknown",
+            ],
+            ["none", "running", "troubled", "unknown before", "unknown after", "exactly once after", "altered after"],
             [False, True],
         )
     ):
@@ -137,6 +149,7 @@ def _situation(pipeline: Pipeline, audited: str, recovery: str, restored: bool, 
             Recovery.objects.filter(pk=made.pk).update(problem={"text": "the sink is away"})
         elif recovery != "running":
             outcome = RecoveryOutcome.EXACTLY_ONCE if "exactly" in recovery else RecoveryOutcome.UNKNOWN
+            outcome = RecoveryOutcome.INCOMPLETE_ALTERED if "altered" in recovery else outcome
             at = now - timedelta(minutes=5) if "before" in recovery else now
             Recovery.objects.filter(pk=made.pk).update(state=RecoveryState.FINISHED, outcome=outcome, finished_at=at)
     if restored:
