@@ -22,9 +22,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from rest_framework.views import APIView
 
 from recovery_api.domain.access import ROUTES, Permission, is_allowed, who_may
-from recovery_api.models import EventKind
 from recovery_api.selectors.people import roles_of
-from recovery_api.services.events import event_append
+from recovery_api.services.refusals import refusal_record
 
 View = Callable[..., HttpResponse]
 NEEDS_A_QUERY = frozenset({"finding"})
@@ -55,6 +54,9 @@ class AccessMiddleware:
         match = request.resolver_match
         if match is None or _has_its_own_rule(view, match.app_names):
             return None
+        if any("\x00" in text for given in (request.GET, request.POST) for texts in given.lists() for text in texts[1]):
+            says = "The request holds a NUL character, and nothing here does."
+            return render(request, "400.html", {"says": says, "remedy": "", "back": "/"}, status=400)
         route = match.url_name or ""
         allowed = may(request, route, request.method or "GET")
         if allowed:
@@ -63,7 +65,7 @@ class AccessMiddleware:
             return _sign_in_first(request)
         if any(name == route for name, _ in ROUTES) and (route, _method(request.method)) not in ROUTES:
             return _shows_nothing(request, route)
-        return _refused(request, route, allowed)
+        return refused(request, route, allowed.says)
 
 
 def may(request: HttpRequest, route: str, method: str) -> Allowed:
@@ -167,12 +169,12 @@ def _method(method: str | None) -> str:
     return "GET" if method in ("HEAD", "OPTIONS", None) else method
 
 
-def _refused(request: HttpRequest, route: str, allowed: Allowed) -> HttpResponse:
-    event_append(
-        EventKind.ACCESS_DENIED,
+def refused(request: HttpRequest, route: str, says: str) -> HttpResponse:
+    """The page of a refusal, which is counted (recovery_api.services.refusals)."""
+    refusal_record(
         actor=actor(request),
         now=timezone.now(),
-        says=f"{actor(request)} was refused {request.method} {route or request.path}. {allowed.says}",
+        says=f"{actor(request)} was refused {request.method} {route or request.path}. {says}",
         data={"route": route, "method": request.method, "path": request.path[:500]},
     )
-    return render(request, "403.html", {"says": allowed.says, "route": route}, status=403)
+    return render(request, "403.html", {"says": says, "route": route}, status=403)

@@ -139,8 +139,10 @@ class InstallForm(forms.Form):
         max_length=1000,
         required=False,
         label="Connection of whoever may install",
-        help_text="env:NAME or file:/path. Left out: the sink's own connection.",
-        error_messages={"invalid": "Write env:NAME or file:/path; the credential itself is never stored."},
+        help_text="env:FENCEPOST_END_NAME or file:/path. Left out: the sink's own connection.",
+        error_messages={
+            "invalid": "Write env:FENCEPOST_END_NAME or file:/path; the credential itself is never stored."
+        },
     )
     relay = forms.CharField(max_length=63, required=False, label="Relay's login", help_text="May deliver.")
     recoverer = forms.CharField(

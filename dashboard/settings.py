@@ -66,7 +66,11 @@ SECURE_SSL_REDIRECT = IS_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
 SECURE_HSTS_PRELOAD = IS_HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+# Behind proxies: their addresses or networks, outermost first. What comes from elsewhere is believed nothing
+# (dashboard.client_address).
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)
+FENCEPOST_TRUSTED_PROXIES = env.list("FENCEPOST_TRUSTED_PROXIES", default=["127.0.0.1"]) if BEHIND_PROXY else []
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
@@ -97,6 +101,8 @@ INSTALLED_APPS = [
     "workers",
 ]
 MIDDLEWARE = [
+    "dashboard.client_address.ClientAddressMiddleware",
+    "dashboard.acting_characters.ActingCharactersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -197,7 +203,7 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "recovery_api.exceptions.exception_handler",
-    "NUM_PROXIES": 1 if env.bool("BEHIND_PROXY", default=False) else 0,
+    "NUM_PROXIES": 0,  # dashboard.client_address has put the client's address where the connection's was
     "URL_FORMAT_OVERRIDE": None,
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "fp_"}

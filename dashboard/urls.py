@@ -4,11 +4,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dashboard.routes import fleet, incident, registry
+from dashboard.views import sign_in
 
 urlpatterns = [
     path("", include(fleet)),
     path("", include(registry)),
     path("", include(incident)),
+    path("admin/login/", sign_in.sign_in_elsewhere, name="admin-sign-in"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("recovery_api.urls")),
 ]

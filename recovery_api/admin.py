@@ -30,9 +30,10 @@ from recovery_api.models import (
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Shows every column; permits nothing but looking."""
+    """Shows the columns; permits nothing but looking."""
 
     show_full_result_count = False
+    exclude = ("report", "result", "body")  # sample rows are for who asked for them, remembered answers for nobody
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

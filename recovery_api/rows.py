@@ -13,6 +13,7 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.samples import report_for
 from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
@@ -32,6 +33,7 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
 
 Row = dict[str, Any]
@@ -73,13 +75,14 @@ def _past_exact_as_text(value: Any) -> Any:
     return str(value) if is_wide else value
 
 
-def end_as_row(end: End) -> Row:
+def end_as_row(end: End, reader: str = "") -> Row:
+    """`reader` sees the sample rows of a test that they asked for (recovery_api.domain.samples)."""
     row: Row = {
         "name": end.name,
         "kind": end.kind,
         "options": end.options,
         "is_usable": end.report["is_usable"] if end.report else None,
-        "report": end.report,
+        "report": report_for(end.report, reader),
         "tested_at": _time(end.tested_at),
         "created_at": _time(end.created_at),
         "created_by": end.created_by,
@@ -146,7 +149,7 @@ def drill_as_row(drill: Drill) -> Row:
     }
 
 
-def intent_as_row(intent: Intent) -> Row:
+def intent_as_row(intent: Intent, reader: str = "") -> Row:
     return {
         "intent": str(intent.id),
         "action": intent.action,
@@ -157,7 +160,7 @@ def intent_as_row(intent: Intent) -> Row:
         "attempts": intent.attempts,
         "taken_by": intent.taken_by,
         "progress": intent.progress,
-        "result": intent.result,
+        "result": report_for(intent.result, reader),
         "error": intent.error,
         "created_at": _time(intent.created_at),
         "created_by": intent.created_by,
@@ -280,7 +283,7 @@ def event_as_row(event: Event) -> Row:
         "pipeline": event.pipeline.name if event.pipeline else None,
         "generation": _text(event.generation),
         "says": event.says,
-        "data": event.data,
+        "data": event_data(event),
         "plan": str(event.plan_id) if event.plan_id else None,
         "recovery": str(event.recovery_id) if event.recovery_id else None,
         "audit": str(event.audit_id) if event.audit_id else None,

@@ -279,8 +279,8 @@ def relay_run(
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.relay", description=__doc__)
     parser.add_argument("--name", default="relay")
-    parser.add_argument("--source", required=True, help="env:NAME or file:/path of the source's address")
-    parser.add_argument("--sink", required=True, help="env:NAME or file:/path of the sink's address")
+    parser.add_argument("--source", required=True, help="env:FENCEPOST_END_NAME or file:/path of the source's address")
+    parser.add_argument("--sink", required=True, help="env:FENCEPOST_END_NAME or file:/path of the sink's address")
     parser.add_argument("--outbox", required=True, help="schema.table")
     parser.add_argument("--cursor", required=True, help="schema.table")
     parser.add_argument("--kit-schema", default="fencepost")

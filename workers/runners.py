@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.db import close_old_connections, connection
@@ -26,6 +28,7 @@ from workers.recovery import auditing, connections, planning, protocol, reading,
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 5.0
+PROJECT = Path(__file__).resolve().parent.parent
 
 
 class Report:
@@ -90,12 +93,19 @@ def _taken_run(intent: Intent) -> bool:
             _unless_lost(intents.intent_fail, intent, error.as_row())
             return True
         except Exception as error:  # the outermost edge of a task: recorded, then raised
-            row = FencepostError(f"{type(error).__name__}: {error}").as_row() | {"code": "internal"}
+            row = FencepostError(_unforeseen(error)).as_row() | {"code": "internal"}
             _unless_lost(intents.intent_fail, intent, row)
             raise
         if result is not None:
             _unless_lost(intents.intent_finish, intent, result)
     return True
+
+
+def _unforeseen(error: Exception) -> str:
+    """What is kept of an error that nobody mapped: its kind and our line. Its text may quote what an end holds."""
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PROJECT))]
+    where = f" at {Path(ours[-1].filename).relative_to(PROJECT)}:{ours[-1].lineno}" if ours else ""
+    return f"An error that was not foreseen ({type(error).__name__}{where}). The worker's log has it whole."
 
 
 def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:

@@ -106,7 +106,7 @@ def _connect(path: Path) -> socket.socket:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.wire", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True)
-    parser.add_argument("--sink", required=True, help="env:NAME or file:/path of the sink's address")
+    parser.add_argument("--sink", required=True, help="env:FENCEPOST_END_NAME or file:/path of the sink's address")
     parser.add_argument("--schema", default="fencepost")
     parser.add_argument("--generation", type=int, required=True)
     given = parser.parse_args()

@@ -13,8 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.access import actor
+from dashboard.access import actor, refused, roles
+from dashboard.access import refusal as refusal_says
 from dashboard.views.errors import errors_shown
+from recovery_api.domain.access import permissions_of, withdrawing_needs
 from recovery_api.domain.errors import Refused
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.intents import intent_get, intent_list, intent_waiting
@@ -63,6 +65,8 @@ def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
         if intent.state in LIVE_STATES:
             return render(request, "work/_one.html", shown)
         return HttpResponse(headers={"HX-Redirect": shown["url"] or reverse("work", args=[intent.id])})
+    held = roles(request) or frozenset()
+    shown["unless"] = "" if shown["needs"] in permissions_of(held) else refusal_says(shown["needs"], held)
     return render(request, "work/one.html", shown)
 
 
@@ -70,8 +74,11 @@ def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 @errors_shown
 def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """Withdraw work that nobody has taken yet."""
+    intent = intent_get(intent_id)
+    if (needed := withdrawing_needs(intent.action)) not in permissions_of(held := roles(request) or frozenset()):
+        return refused(request, "work-cancel", refusal_says(needed, held))
     try:
-        intent_withdraw(intent_get(intent_id), actor=actor(request), now=timezone.now())
+        intent_withdraw(intent, actor=actor(request), now=timezone.now())
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("work", intent_id)
@@ -86,6 +93,7 @@ def _shown(intent: Intent, now: Any, presence: Callable[[], Presence] | None = N
         "is_live": intent.state in LIVE_STATES,
         "is_cancellable": intent.state == IntentState.QUEUED
         and intent.action not in (IntentAction.RECOVER, IntentAction.SETTLE),
+        "needs": withdrawing_needs(intent.action),
         "url": _result_url(intent),
     }
 

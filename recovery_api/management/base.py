@@ -20,6 +20,7 @@ from django.utils import timezone
 from recovery_api.domain.actors import actor_by_command
 from recovery_api.domain.errors import AccessDenied, FencepostError, TerminalError
 from recovery_api.domain.outcomes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_GIVEN, EXIT_OWED, EXIT_UNKNOWN
+from recovery_api.domain.visible import visible, visible_json
 
 DONE, OWED, BAD_INPUT, UNKNOWN, GIVEN = EXIT_DONE, EXIT_OWED, EXIT_BAD_INPUT, EXIT_UNKNOWN, EXIT_GIVEN
 
@@ -31,6 +32,8 @@ class Shown:
     body: dict[str, Any]
     lines: Sequence[str] = field(default_factory=tuple)
     code: int = DONE
+    is_verbatim: bool = False
+    """The lines are to be run, not read: not a character of them is changed."""
 
 
 def error_code(error: FencepostError) -> int:
@@ -59,12 +62,12 @@ class FencepostCommand(BaseCommand):
             shown = self.answer(timezone.now(), **options)
         except FencepostError as error:
             shown = Shown({"error": error.as_row()}, code=error_code(error))
-            self.stderr.write(str(error))
+            self.stderr.write(visible(str(error)))
         if options.get("json"):
-            self.stdout.write(json.dumps(shown.body, default=str, ensure_ascii=False))
+            self.stdout.write(visible_json(json.dumps(shown.body, default=str, ensure_ascii=False)))
         else:
             for line in shown.lines:
-                self.stdout.write(line)
+                self.stdout.write(line if shown.is_verbatim else visible(line))
         if shown.code != DONE:
             sys.exit(shown.code)
 

@@ -95,7 +95,7 @@ class EndCommand(FencepostCommand):
         )
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
-        row = end_as_row(self._get(options["name"]))
+        row = end_as_row(self._get(options["name"]), options["actor"])
         return Shown(row, end_lines(self.word, row))
 
     def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
@@ -113,7 +113,7 @@ class EndCommand(FencepostCommand):
                 return Shown({**problem.body, "registered": False}, lines, problem.code)
             report = ended.result
         create = source_create if self.word == "source" else sink_create
-        row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report))
+        row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report), options["actor"])
         return Shown({**row, "registered": True}, [f"Registered {self.word} {name}.", *end_lines(self.word, row)[1:]])
 
     def _test(self, now: datetime, options: dict[str, Any]) -> Shown:

@@ -15,6 +15,7 @@ from django.core.management.base import CommandParser
 from django.utils.module_loading import import_string
 
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.visible import visible
 from recovery_api.management.base import UNKNOWN, Shown, error_code
 from recovery_api.models import LIVE_STATES, Intent, IntentState
 from recovery_api.rows import intent_as_row
@@ -106,12 +107,12 @@ class _Lines(AbstractContextManager["_Lines"]):
         return None
 
     def say(self, text: str) -> None:
-        self._stderr.write(text)
+        self._stderr.write(visible(text))
 
     def step(self, progress: dict[str, Any]) -> None:
         if progress.get("step") != self._step:
             self._step = str(progress.get("step"))
-            self._stderr.write(progress_line(progress))
+            self._stderr.write(visible(progress_line(progress)))
 
 
 class _Bar(AbstractContextManager["_Bar"]):
@@ -138,11 +139,11 @@ class _Bar(AbstractContextManager["_Bar"]):
         self._bar.stop()
 
     def say(self, text: str) -> None:
-        self._bar.console.print(text, highlight=False, markup=False)
+        self._bar.console.print(visible(text), highlight=False, markup=False)
 
     def step(self, progress: dict[str, Any]) -> None:
         total, done = progress.get("total"), progress.get("done")
-        self._bar.update(self._task, description=progress_line(progress), total=total, completed=done or 0)
+        self._bar.update(self._task, description=visible(progress_line(progress)), total=total, completed=done or 0)
 
 
 def progress_line(progress: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from recovery_api.models.omissions import AcknowledgedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models.refusals import RefusalCount
 from recovery_api.models.tokens import Token
 from recovery_api.models.workers import Worker
 
@@ -50,6 +51,7 @@ __all__ = [
     "Recovery",
     "RecoveryOutcome",
     "RecoveryState",
+    "RefusalCount",
     "RememberedAnswer",
     "Sink",
     "Source",

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.models import LIVE_STATES, EventContent, EventKind, Intent, IntentAction, Pipeline
 from recovery_api.selectors.ends import source_spelling
@@ -74,7 +75,10 @@ def sample_contents_keep(intent: Intent, starts: Sequence[Mapping[str, Any]], no
 
 
 def sample_contents_read(content: EventContent, *, actor: str, now: datetime) -> dict[str, Any]:
-    """The sample of a connection test with `content_start` in each row; that `actor` read it stands in the timeline."""
+    """The sample of a connection test with `content_start` in each row; that `actor` read it stands in the timeline.
+
+    Raises: Refused where somebody else asked for the test (recovery_api.domain.samples).
+    """
     _log_sample(content.intent, actor, now)
     sample = (content.intent.result or {})["sample"]
     starts = json.loads(bytes(content.body))
@@ -87,6 +91,9 @@ def event_contents_purge(now: datetime) -> int:
 
 
 def _log_sample(intent: Intent, actor: str, now: datetime) -> None:
+    if actor != intent.created_by:
+        reason = f"{intent.created_by} asked for this test, and its rows are for who asked"
+        raise Refused("Reading how the sample's contents begin", reason, "Test again: then they are for you.")
     end = intent.source or intent.sink
     word = end._meta.model_name if end else intent.arguments["end"]
     of = f"{word} {end.name}" if end else f"a {word} that was not registered"

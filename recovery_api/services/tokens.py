@@ -11,7 +11,7 @@ from django.db.models import Q
 from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
-from recovery_api.domain.access import Role
+from recovery_api.domain.access import Role, roles_below
 from recovery_api.domain.actors import subject
 from recovery_api.domain.errors import BadInput
 from recovery_api.models import EventKind, Token
@@ -26,12 +26,13 @@ def token_create(
 ) -> tuple[Token, str]:
     """The token's row and the token itself, which is kept nowhere: show it once.
 
-    `held` are the roles of whoever asks: a token never gives more. Raises: BadInput.
+    `held` are the roles of whoever asks: a token gives one of them, or one below. Raises: BadInput.
     """
     if not name.strip() or len(name) > 200:
         raise BadInput("name", "cannot be a name", "Say what the token is for, in 1 to 200 characters.")
     if not 1 <= days <= DAYS_MOST:
         raise BadInput("days", f"{days} lies outside 1 to {DAYS_MOST}", "How many days the token stands.")
+    held = roles_below(held)
     if not roles:
         raise BadInput("roles", "is empty", f"Name at least one of: {', '.join(sorted(held)) or 'none'}.")
     for role in roles:
@@ -64,6 +65,14 @@ def token_revoke(token: Token, *, actor: str, now: datetime) -> Token:
             _tell(token, f"{subject(actor)} revoked token {token.name} of {token.user.get_username()}.", actor, now)
     token.refresh_from_db()
     return token
+
+
+def tokens_end(user: Any, *, actor: str, now: datetime) -> int:
+    """Revokes every token of `user` that stands; how many."""
+    standing = Token.objects.filter(user=user, revoked_at__isnull=True, expiry__gt=now)
+    with transaction.atomic():
+        ended = [token_revoke(token, actor=actor, now=now) for token in standing.select_related("user")]
+    return len(ended)
 
 
 def token_used(token: Token, now: datetime) -> None:

@@ -6,6 +6,8 @@ import shutil
 import textwrap
 from typing import TextIO
 
+from recovery_api.domain.visible import visible
+
 WIDEST = 110
 
 
@@ -34,5 +36,5 @@ class Narrator:
         self._write(f"    $ {line}")
 
     def _write(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write(visible(text) + "\n")
         self._stream.flush()

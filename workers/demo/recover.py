@@ -25,7 +25,7 @@ from workers.demo.world import World
 
 ON_CALL, TEAM_LEAD = "on-call", "team-lead"
 STOP_SECONDS = 20
-ADMINISTRATOR = "FENCEPOST_DEMO_ADMINISTRATOR"
+ADMINISTRATOR = "FENCEPOST_END_DEMO_ADMINISTRATOR"
 """The variable that holds the address of whoever installs the kit, for as long as that takes."""
 TESTED = ("--timeout", "300")
 """Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""

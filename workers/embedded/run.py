@@ -78,6 +78,7 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
     `directory` None: a temporary one. Raises: StartFailed; OSError where CMD cannot be run.
     """
     wanted = [name for name in SERVICES if name in names and not os.environ.get(SERVICES[name].variable)]
+    os.environ.setdefault("FENCEPOST_REFERENCE_FOLDERS", _reference_folders(is_temporary=directory is None))
     with _place_open(directory) as place:
         run = Run(place, is_verbose)
         with _signals_heard(run):
@@ -85,6 +86,14 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
                 return _run(run, wanted, command)
             except Stopped as stopped:
                 return 128 + int(stopped.args[0])
+
+
+def _reference_folders(is_temporary: bool) -> str:
+    """Where CMD and the services may read credentials of ends (workers.connectors.credentials): where the demo puts
+    its own, beside the usual one; in a temporary run wherever tests put theirs."""
+    var = Path(os.environ.get("FENCEPOST_VAR_DIR") or PROJECT / "var").absolute()
+    own = tempfile.gettempdir() if is_temporary else str(var / "demo" / "credentials")
+    return os.pathsep.join(["/run/secrets", own])
 
 
 def _run(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:

@@ -36,6 +36,12 @@ SIGNS_OF_ABSENCE = (
     "Python worker exited unexpectedly",  # an executor was lost, oftener than Spark tries a task again
     "ExecutorLostFailure",
 )
+STATUSES = {
+    "UNAVAILABLE": "failed to connect (UNAVAILABLE)",
+    "DEADLINE_EXCEEDED": "no answer in time (DEADLINE_EXCEEDED)",
+    "UNAUTHENTICATED": "it does not know the token (UNAUTHENTICATED)",
+    "PERMISSION_DENIED": "the token may not do this (PERMISSION_DENIED)",
+}
 _sessions: dict[int, SparkSession] = {}
 _lock = threading.Lock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
@@ -240,7 +246,8 @@ def _close(session: SparkSession) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """One line of an error that may hold a whole gRPC report or a JVM stack."""
-    text = str(error).strip() or type(error).__name__
-    details = re.search(r'details = "(.*)"', text)
-    return (details.group(1) if details else text.splitlines()[0])[:300]
+    """Why, in words that hold nothing of a task's rows: Spark's error condition, gRPC's status, or a sign we know."""
+    said = getattr(error, "getCondition", lambda: None)() or next((s for s in SIGNS_OF_ABSENCE if s in str(error)), "")
+    if (code := re.search(r"StatusCode\.([A-Z_]+)", str(error))) is not None:
+        said = f"{said}, {code[1]}" if said and code[1] not in said else said or code[1]
+    return STATUSES.get(said, said) or type(error).__name__

@@ -16,7 +16,7 @@ IDENTIFIER_BYTES = 63
 CONNECTION_OPTIONS = (
     Option(
         "connection",
-        "Where the connection string is kept: env:NAME or file:/path. A libpq URL or key=value string.",
+        "Where the connection string is kept: env:FENCEPOST_END_NAME or file:/path. A libpq URL or key=value string.",
         type="reference",
         is_required=True,
     ),

@@ -82,7 +82,7 @@ def test_source_is_tested_shown_and_saved(admin: Client, reference: str) -> None
     assert admin.get(saved["Location"]).status_code == 200
 
 
-def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
+def test_s1_sample_rows_are_seen_by_who_asked_masked_until_they_ask_for_more(
     admin: Client, reference: str, sign_in: Callable[..., Client]
 ) -> None:
     with psycopg.connect(Path(reference.removeprefix("file:")).read_text()) as connection:
@@ -100,21 +100,31 @@ def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
     contents = f"/tests/{intent.id}/contents/"
     assert admin.post(contents).status_code == 403
     operator = sign_in("operator", name="olga")
-    shown = operator.post(contents)
+    assert operator.post(contents).status_code == 409
+    assert operator.get(f"/api/v1/intents/{intent.id}/content").status_code == 409
+    for reader in (operator, sign_in("viewer"), sign_in("admin", name="another")):
+        seen = reader.get(f"/api/v1/intents/{intent.id}").content.decode()
+        assert "k2" not in seen and "Only root, who asked for the test" in seen
+        assert "k2" not in reader.get("/api/v1/intents").content.decode()
+    asker = sign_in("operator", name="root")
+    shown = asker.post(contents)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.content and b"<script>alert" not in shown.content
     assert "no-store" in shown["Cache-Control"] and b"x" * 201 not in shown.content
     event = Event.objects.get(kind="content read")
-    assert (event.actor, event.data["test"]) == ("olga", str(intent.id))
-    raw = operator.get(f"/api/v1/intents/{intent.id}/content")
+    assert (event.actor, event.data["test"]) == ("root", str(intent.id))
+    raw = asker.get(f"/api/v1/intents/{intent.id}/content")
     assert [row["coordinate"] for row in json.loads(raw.content)] == [
         row["coordinate"] for row in intent.result["sample"]["rows"]
     ]
     assert Event.objects.filter(kind="content read").count() == 2
     admin.post(found.partition("?")[0], {"name": "orders"})
-    saved = operator.get("/sources/orders/").content.decode()
+    saved = asker.get("/sources/orders/").content.decode()
     assert "9,057 bytes, masked" in saved and contents in saved
+    for reader in (operator, sign_in("viewer")):
+        assert "k2" not in reader.get("/sources/orders/").content.decode()
+        assert "k2" not in reader.get("/api/v1/sources/orders").content.decode()
     event_contents_purge(timezone.now() + timedelta(hours=1))
-    assert operator.post(contents).status_code == 404
+    assert asker.post(contents).status_code == 404
 
 
 def test_empty_table_says_so_in_the_preview(admin: Client, reference: str) -> None:

@@ -29,7 +29,9 @@ def pages(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]:
             address = prefix + str(found.pattern)
             for name, converter in found.pattern.converters.items():
                 kind = next(
-                    word for word in ("str", "uuid", "int", "path", "slug", "") if f"<{word}:{name}>" in address
+                    word
+                    for word in ("end_name", "str", "uuid", "int", "path", "slug", "")
+                    if f"<{word}:{name}>" in address
                 )
                 value = next((v for k, v in VALUES.items() if isinstance(converter, k)), 7)
                 address = address.replace(f"<{kind}:{name}>", str(value))

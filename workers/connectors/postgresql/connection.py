@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.domain.errors import SnapshotLost
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.postgresql.driver_errors import connecting_errors, driver_errors, error_from_driver
+from workers.connectors.postgresql.own_database import own_database_refuse
 
 APPLICATION_NAME = "fencepost"
 READER_NAME = "fencepost reader"
@@ -44,11 +45,13 @@ LOST_AT_IMPORT = ("22023", "42704", "55000", "0A000")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to connect and how long to wait. `reference` is a credential reference, never the credential."""
+    """Where to connect and how long to wait. `reference` is a credential reference, never the credential; `names` are
+    the schemas, tables and columns of the options, which an error may name."""
 
     reference: str
     connect_timeout_seconds: int = 10
     statement_timeout_seconds: int = 0
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Address:
@@ -56,7 +59,20 @@ class Address:
             options["connection"],
             options.get("connect_timeout_seconds") or 10,
             options.get("statement_timeout_seconds") or 0,
+            _names_of(options),
         )
+
+
+def _names_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every text of the options but the references, lists and mappings included."""
+    found: list[str] = []
+    for name, value in options.items():
+        if not name.endswith("connection"):
+            parts = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+            )
+            found += [part for part in parts if isinstance(part, str)]
+    return tuple(dict.fromkeys(found))
 
 
 def endpoint_describe(conninfo: str, reference: str) -> str:
@@ -75,7 +91,8 @@ def endpoint_describe(conninfo: str, reference: str) -> str:
 def connection_open(address: Address, application_name: str = APPLICATION_NAME) -> Iterator[psycopg.Connection[Any]]:
     """An autocommit connection, closed at the end; inside, the driver's exceptions leave as the product's errors.
 
-    Raises: AccessDenied, NotFound (database), Unreachable, BadInput (unreadable connection string).
+    Raises: AccessDenied, NotFound (database), Unreachable, BadInput (unreadable connection string); Refused for the
+    product's own database.
     """
     conninfo = credential_resolve(address.reference)
     endpoint = endpoint_describe(conninfo, address.reference)
@@ -89,7 +106,8 @@ def connection_open(address: Address, application_name: str = APPLICATION_NAME) 
             prepare_threshold=None,
         )
     try:
-        with driver_errors(endpoint):
+        with driver_errors(endpoint, address.names):
+            own_database_refuse(connection, address.reference)
             yield connection
     finally:
         connection.close()

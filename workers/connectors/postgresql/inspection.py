@@ -166,9 +166,45 @@ def op_problems(connection: psycopg.Connection[Any], mapped: MappedTable) -> lis
     ).fetchall()
     if not rows:
         return []
-    found = ", ".join("null" if said is None else repr(said) for (said,) in rows)
     known = ", ".join(mapped.op_values)
+    found = _op_spellings([said for (said,) in rows])
     return [f"Column {mapped.options['op']!r} holds {found}, and only {known} are mapped. Map them in op_values."]
+
+
+OP_SPELLINGS = frozenset(
+    [
+        "c",
+        "u",
+        "d",
+        "r",
+        "i",
+        "t",
+        "create",
+        "created",
+        "update",
+        "updated",
+        "delete",
+        "deleted",
+        "insert",
+        "upsert",
+        "remove",
+        "read",
+    ]
+)
+"""How others write an operation: said as they are. Any other value may be anything, were the wrong column named."""
+
+
+def _op_spellings(found: list[str | None]) -> str:
+    """The unmapped values, without one that is not a known spelling of an operation.
+
+    >>> _op_spellings(["C", None, "pbkdf2_sha256$..."])
+    "'C', null, a text of 17 characters"
+    """
+    said = []
+    for value in found:
+        is_known = value is not None and value.lower() in OP_SPELLINGS
+        said.append("null" if value is None else repr(value) if is_known else f"a text of {len(value)} characters")
+    return ", ".join(dict.fromkeys(said))
 
 
 def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -> list[str]:

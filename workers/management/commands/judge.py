@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, FencepostError
 from recovery_api.domain.outcomes import OUTCOMES, Status
+from recovery_api.domain.visible import visible
 
 SHOWN = 20
 SMALL_BYTES = 64 << 20
@@ -58,16 +59,16 @@ class Command(BaseCommand):
         except FencepostError as error:
             if options["json"]:
                 self.stdout.write(json.dumps({"error": error.as_row()}))
-            self.stderr.write(str(error))
+            self.stderr.write(visible(str(error)))
             sys.exit(2 if isinstance(error, BadInput) else 3)
         if options["json"]:
             from workers.evidence.canonical import json_written
 
             self.stdout.write(json_written(judgement.answer))
             for line in _grounds(judgement):
-                self.stderr.write(line)
+                self.stderr.write(visible(line))
         else:
-            self.stdout.write("\n".join(_report(judgement)))
+            self.stdout.write(visible("\n".join(_report(judgement))))
         if judgement.verdict.exit_code:
             sys.exit(judgement.verdict.exit_code)
 

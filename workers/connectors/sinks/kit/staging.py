@@ -19,6 +19,7 @@ import pyarrow.csv
 from psycopg import sql
 
 from recovery_api.domain.errors import Unsuitable
+from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.evidence import schemas
 from workers.evidence.canonical import UncanonicalContent, canonical, content_parse
 
@@ -113,7 +114,7 @@ def _has_end_mark(rows: pa.RecordBatch) -> bool:
 
 
 def _unsuitable(batch: pa.RecordBatch, error: psycopg.Error) -> Unsuitable:
-    reason = error.diag.message_primary or "its content cannot be represented"
+    reason = sentence_of(error.sqlstate) if error.sqlstate else "its content cannot be represented"
     refused = np.flatnonzero(np.asarray(unrepresentable(batch)))
     row = int(refused[0]) if len(refused) else _line_of(batch, error)
     if row is None:

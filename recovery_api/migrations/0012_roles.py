@@ -13,7 +13,7 @@ def roles_make(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("recovery_api", "0010_statuses"),
+        ("recovery_api", "0011_refusal_counts"),
         ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
