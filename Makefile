@@ -29,8 +29,10 @@ venv:  ## .venv with the pinned requirements, installed again only when requirem
 demo: venv  ## the incident, from crash to exactly once (ARGS="--once --json")
 	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py demo "$$@"' sh $(ARGS)
 
-manage: venv  ## one manage.py command on the demo's services (ARGS="pipelines")
-	@$(LAUNCH) -- $(PY) manage.py $(ARGS)
+manage: venv  ## one manage.py command on the demo's services (ARGS="pipelines list"); ./fencepost keeps its exit code
+	@VENV=$(abspath $(VENV)) ./fencepost $(ARGS) || { code=$$?; \
+		echo "The command ended with $$code. make itself ends with 2 for any code but 0; ./fencepost WORDS ends with the command's own." >&2; \
+		exit $$code; }
 
 shell: venv  ## a shell with the demo's services and their addresses
 	@$(LAUNCH) -v -- $${SHELL:-sh}

@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 
+from dashboard.views.errors import said
 from recovery_api.domain.errors import BadInput, FencepostError, UnknownOption
 from recovery_api.domain.kinds.base import Option
 
@@ -69,9 +70,7 @@ class OptionsForm(forms.Form):
     def error_place(self, error: FencepostError) -> None:
         """Shows an error of the parser at the field it names, else above the form."""
         name = str(error.args[0]).rpartition(".")[2] if isinstance(error, BadInput) and error.args else ""
-        text = " ".join(str(part) for part in error.args[1:]) if isinstance(error, BadInput) else str(error)
-        if isinstance(error, UnknownOption):
-            text = str(error)
+        text = str(error) if isinstance(error, UnknownOption) else said(error)
         place = f"option_{name}" if f"option_{name}" in self.fields else (name if name in self.fields else None)
         self.add_error(place, text if place else str(error))
 

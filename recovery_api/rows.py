@@ -124,7 +124,9 @@ def status_as_row(status: PipelineStatus) -> Row:
         "name": status.pipeline.name,
         "status": status.status,
         "says": status.says,
+        "exit_code": status.exit_code,
         "is_stale": status.is_stale,
+        "given": status.audit.givens if status.audit else [],
         "audit": str(status.audit.id) if status.audit else None,
         "audited_at": _time(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
@@ -186,12 +188,14 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "obligations": audit.obligation_count,
         "accepted": audit.accepted_count,
         "matching": audit.matching,
+        "given": audit.givens,
         "weaknesses": audit.weaknesses,
         "lanes": audit.lanes,
         **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
         "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
+        "record_read_at": _time(audit.record_read_at),
         "started_at": _time(audit.started_at),
         "finished_at": _time(audit.finished_at),
     }
@@ -200,6 +204,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
 def plan_as_row(plan: Plan) -> Row:
     return {
         "plan": str(plan.id),
+        "audit": str(plan.audit_id) if plan.audit_id else None,
         "pipeline": plan.pipeline.name,
         "state": plan.state,
         "says": plan.says,

@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -30,34 +29,37 @@ from django.utils.safestring import SafeString
 
 from dashboard.access import Allowed, actor
 from dashboard.access import may as person_may
+from recovery_api.domain import actors
+from recovery_api.domain.commands import command_line
+from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
 from recovery_api.domain.samples import report_for
 
 register = template.Library()
 
+LOOKS: dict[Status | None, tuple[str, str]] = {
+    # what an outcome means for a pipeline -> tone and shape; green is good, and only what the table of outcomes calls so
+    Status.EXACTLY_ONCE: ("good", "check"),
+    Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
+    Status.OWED: ("warn", "triangle"),
+    Status.HAZARD: ("bad", "octagon"),
+    Status.UNKNOWN: ("unsure", "question"),
+    Status.ACKNOWLEDGED: ("calm", "minus"),
+    Status.RUNNING: ("busy", "run"),
+    None: ("quiet", "minus"),
+}
 STATUSES: dict[str, tuple[str, str, str]] = {
     # word -> (what a person reads, tone, shape)
-    "exactly_once": ("exactly once", "good", "check"),
-    "owed": ("owed", "warn", "triangle"),
-    "hazard": ("hazard", "bad", "octagon"),
-    "unknown": ("unknown", "unsure", "question"),
-    "acknowledged": ("acknowledged", "calm", "minus"),
-    "running": ("running", "busy", "run"),
+    **{str(word): (row.words, *LOOKS[row.status]) for word, row in OUTCOMES.items()},
+    "complete_hand_over_unverified": (OUTCOMES[Outcome.COMPLETE_HAND_OVER_UNVERIFIED].words, "warn", "triangle"),
     # plans
     "draft": ("queued", "busy", "run"),
     "computing": ("computing", "busy", "run"),
     "ready": ("ready", "warn", "triangle"),
-    "nothing_owed": ("nothing owed", "good", "check"),
+    "nothing_owed": ("nothing owed", "calm", "check"),
     "refused": ("refused", "bad", "octagon"),
     "approved": ("approved", "calm", "check"),
     "lapsed": ("lapsed", "quiet", "minus"),
     "applied": ("applied", "calm", "check"),
-    # recoveries
-    "complete_with_acknowledged": ("complete with acknowledged omissions", "calm", "minus"),
-    "complete_hand_over_unverified": ("complete, hand-over unverified", "warn", "triangle"),
-    "incomplete": ("incomplete", "warn", "triangle"),
-    "incomplete_altered": ("incomplete, altered at the sink", "bad", "octagon"),
-    "fenced": ("fenced", "quiet", "minus"),
-    "stopped": ("stopped", "quiet", "minus"),
     # intents
     "queued": ("queued", "busy", "run"),
     "taken": ("running", "busy", "run"),
@@ -109,14 +111,6 @@ def coordinate(text: Any, label: str = "") -> dict[str, Any]:
 def command(*words: Any, label: str = "Same by command line") -> dict[str, Any]:
     """`manage.py` with these words, quoted for a shell; empty words are left out."""
     return {"line": command_line(*words), "label": label}
-
-
-def command_line(*words: Any) -> str:
-    """
-    >>> command_line("audit", "it's", "--wait")
-    'manage.py audit \\'it\\'"\\'"\\'s\\' --wait'
-    """
-    return shlex.join(["manage.py", *(str(word) for word in words if word not in ("", None))])
 
 
 @register.inclusion_tag("components/facts.html")
@@ -254,8 +248,15 @@ def fact(value: Any) -> str:
 
 @register.filter
 def spaced(word: Any) -> str:
-    """A word of the product as a person reads it: `exactly_once` is exactly once."""
-    return str(word).replace("_", " ")
+    """A word of the product as a person reads it: `exactly_once` is exactly once at f."""
+    row = OUTCOMES.get(str(word))
+    return row.words if row else str(word).replace("_", " ")
+
+
+@register.filter
+def by(actor: Any) -> str:
+    """Who did it, at the end of a sentence: by ada, or by command, as ada (not signed in)."""
+    return actors.by(str(actor))
 
 
 @register.filter

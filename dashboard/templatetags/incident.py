@@ -22,6 +22,7 @@ register = template.Library()
 
 MEANINGS = {
     "lost": "Committed, and not in the sink's record at the frontier. A recovery can send these.",
+    "lost altered": "Committed, and the sink holds other content at their coordinate. No fire can deliver them.",
     "acknowledged": "Taken out of the obligation on purpose. They stay lost and are never re-driven.",
     "duplicate": "One payload accepted more than once. No recovery takes a copy away; a person decides.",
     "never committed": "Accepted at a coordinate where nothing was ever committed.",
@@ -43,7 +44,7 @@ STANDINGS: dict[bool | None, str] = {True: "holds", False: "fails", None: "unkno
 @register.filter
 def group_says(group: Mapping[str, Any]) -> str:
     """A group's heading: how many of what, in how many ranges."""
-    cause = f", {group['cause']}" if group["cause"] else ""
+    cause = f", {group['cause']}" if group["cause"] else ", altered at the sink" if group.get("is_altered") else ""
     acknowledged = ", acknowledged" if group["is_acknowledged"] else ""
     lane = f" in lane {group['lane']}" if group["lane"] != "0" else ""
     runs = "1 range" if group["runs_count"] == "1" else f"{number(group['runs_count'])} ranges"
@@ -54,6 +55,8 @@ def group_says(group: Mapping[str, Any]) -> str:
 def group_means(group: Mapping[str, Any]) -> str:
     if group["is_acknowledged"]:
         return MEANINGS["acknowledged"]
+    if group.get("is_altered"):
+        return MEANINGS["lost altered"]
     return MEANINGS.get(group["cause"]) or MEANINGS.get(group["finding"], "")
 
 

@@ -40,11 +40,17 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
         case "hazard":
             says = "Look at what was accepted twice, early or altered. A recovery adds none and takes none away."
             return Advice(says, findings, "The hazards")
+        case "exactly_once_given":
+            return Advice(
+                "Nothing is owed, given what is named. To make it certain, let the source's ground be proven.",
+                f"/audits/{audit.id}/",
+                "What was given",
+            )
         case "unknown":
             return Advice(
                 "See what could not be read, put it right, then audit again.", f"/audits/{audit.id}/", "The audit"
             )
     seconds = pipeline_options_parse(status.pipeline.options)["stale_after_seconds"]
-    left = audit.finished_at + timedelta(seconds=seconds) - now
+    left = audit.record_read_at + timedelta(seconds=seconds) - now
     minutes = max(int(left.total_seconds() // 60), 0)
     return Advice(f"Nothing to do. In {minutes} min without another audit this becomes unknown.")

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.access import actor
-from dashboard.views.errors import errors_shown
+from dashboard.views.errors import errors_shown, said
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -31,6 +31,8 @@ from recovery_api.services import recoveries
 
 NEXT = {
     RecoveryOutcome.EXACTLY_ONCE: "Start the relay: it asks the sink for a generation and is told where to begin.",
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Start the relay: the sink tells it where to begin. Audit again later: what was "
+    "given is not shown.",
     RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED: "Start the relay: the sink tells it where to begin.",
     RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED: "Before the relay starts, look where it will begin.",
     RecoveryOutcome.INCOMPLETE: "Plan again: the next plan carries what is still lost.",
@@ -68,7 +70,7 @@ def recovery_want(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             reason=request.POST.get("reason", ""),
         )
     except (Refused, BadInput) as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, f"Nothing was asked of it. {said(refusal)}")
     return redirect("recovery", recovery_id)
 
 

@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from recovery_api.domain.commands import command_line
+
 
 class FencepostError(Exception):
     """Base of everything raised on purpose. `fields` names `args` in order; `template` is the text a person reads."""
@@ -184,4 +186,7 @@ class Refused(TerminalError):
 class SinkRestored(TerminalError):
     code = "sink_restored"
     fields = ("sink", "says")
-    template = "{says} Then plan again: manage.py sinks settle {sink}."
+    template = "{says}"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} Settle it, then plan again: {command_line('sinks', 'settle', self.data['sink'])}."

@@ -1,7 +1,7 @@
 """What every command of the control plane does alike: parse strictly, make one call, print it as text or JSON, exit.
 
 Exit codes: 0 exactly once at f, or done; 1 owed or hazard; 2 the call cannot be used as given; 3 unknown, or not ended
-yet. Results go to stdout, progress to stderr; with `--json` the last line of stdout is one JSON object.
+yet; 4 exactly once at f, given what is named. Results go to stdout, progress to stderr; with `--json` the last line of stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from recovery_api.domain.actors import actor_by_command
 from recovery_api.domain.errors import AccessDenied, FencepostError, TerminalError
+from recovery_api.domain.outcomes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_GIVEN, EXIT_OWED, EXIT_UNKNOWN
 from recovery_api.domain.visible import visible, visible_json
 
-DONE, OWED, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
+DONE, OWED, BAD_INPUT, UNKNOWN, GIVEN = EXIT_DONE, EXIT_OWED, EXIT_BAD_INPUT, EXIT_UNKNOWN, EXIT_GIVEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class FencepostCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            if "actor" in options:
+                options["actor"] = actor_by_command(options["actor"])
             shown = self.answer(timezone.now(), **options)
         except FencepostError as error:
             shown = Shown({"error": error.as_row()}, code=error_code(error))
@@ -71,7 +75,11 @@ class FencepostCommand(BaseCommand):
 def common_arguments(parser: CommandParser) -> None:
     """`--json` and `--actor`, on the command itself and on each of its subcommands."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    parser.add_argument("--actor", default=operating_user(), help="who is asking (default: the operating-system user)")
+    parser.add_argument(
+        "--actor",
+        default=operating_user(),
+        help="who is asking: a typed name, shown as such (default: the system user)",
+    )
 
 
 def subcommand_add(subparsers: Any, name: str, says: str) -> CommandParser:

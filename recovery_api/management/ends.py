@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput
 from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
@@ -192,7 +193,7 @@ class EndCommand(FencepostCommand):
     def _refuse_taken(self, name: str) -> None:
         model = Source if self.word == "source" else Sink
         if model.objects.filter(name=name, retired_at__isnull=True).exists():
-            remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
+            remedy = f"Choose another, or see it: {command_line(f'{self.word}s', 'show', name)}."
             raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
 
 

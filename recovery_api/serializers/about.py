@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from recovery_api.serializers.shapes import Moment, WideField, maybe, texts, things
+from recovery_api.serializers.members import Moment, WideField, maybe, texts, things
 
 
 class TokenShape(serializers.Serializer):

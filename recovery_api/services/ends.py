@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.domain.visible import visible
@@ -211,7 +212,7 @@ def _about(end: End) -> dict[str, str]:
 
 
 def _taken(word: str, name: str) -> BadInput:
-    remedy = f"Choose another, or see it: manage.py {word}s show {name}."
+    remedy = f"Choose another, or see it: {command_line(f'{word}s', 'show', name)}."
     return BadInput(f"{word}.name", f"{name!r} is taken", remedy)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import coordinate_as_row
@@ -32,7 +33,7 @@ def event_read_request(
     arguments = {"lane": lane, **coordinate_as_row(coordinate)}
     with transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.pk)
-        _log(pipeline, lane, coordinate, f"{actor} asked to read the event at", actor, now)
+        _log(pipeline, lane, coordinate, f"{subject(actor)} asked to read the event at", actor, now)
         live = Intent.objects.filter(
             action=IntentAction.EVENT_READ, pipeline=pipeline, arguments=arguments, state__in=LIVE_STATES
         ).first()
@@ -63,7 +64,7 @@ def event_content_downloaded(content: EventContent, *, actor: str, now: datetime
         return
     given = content.intent.arguments
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
-    says = f"{actor} downloaded {len(content.body)} bytes of the event at"
+    says = f"{subject(actor)} downloaded {len(content.body)} bytes of the event at"
     _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
 
 
@@ -96,7 +97,7 @@ def _log_sample(intent: Intent, actor: str, now: datetime) -> None:
     end = intent.source or intent.sink
     word = end._meta.model_name if end else intent.arguments["end"]
     of = f"{word} {end.name}" if end else f"a {word} that was not registered"
-    says = f"{actor} read how the contents of sample rows begin, of {of}."
+    says = f"{subject(actor)} read how the contents of sample rows begin, of {of}."
     data = {"test": str(intent.pk), **({"end": word, "end_id": str(end.pk), "name": end.name} if end else {})}
     event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, data=data)
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
+from recovery_api.domain.actors import by, subject
 from recovery_api.domain.errors import Refused, TransientError, UnknownOption
 from recovery_api.models import (
     Drill,
@@ -219,7 +220,7 @@ def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
         )
         if cancelled and intent.action == IntentAction.DRILL:
             Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
-                state=DrillState.UNKNOWN, says=f"Cancelled by {actor}.", finished_at=now
+                state=DrillState.UNKNOWN, says=f"Cancelled {by(actor)}.", finished_at=now
             )
     return cancelled == 1
 
@@ -238,7 +239,7 @@ def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
             raise Refused(
                 f"withdrawing {intent}", "a worker has taken it, or it is over", "It only reads; let it end, then look."
             )
-        says = f"{actor} withdrew it before a worker took it."
+        says = f"{subject(actor)} withdrew it before a worker took it."
         _tell_what_it_was_for(intent, {"code": "cancelled", "text": says}, now, actor=actor)
 
 

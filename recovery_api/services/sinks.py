@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
 from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
@@ -67,7 +68,9 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: b
             raise Refused(action, reason, "Raise the counter at the sink first.")
         is_whole = audit.is_full and is_record_whole and audit.started_at >= locked.restored_at
         if not is_whole or audit.pipeline.sink_id != sink.id:
-            raise Refused(action, "no full audit has read it since", f"Run: manage.py sinks settle {sink.name}.")
+            raise Refused(
+                action, "no full audit has read it since", f"Run: {command_line('sinks', 'settle', sink.name)}."
+            )
         locked.said_identity, locked.said_counter = said.identity, said.counter
         locked.said_fence, locked.said_last_entry = said.fence, said.last_entry
         locked.said_at, locked.restored_at, locked.restored_says, locked.counter_floor = now, None, "", None

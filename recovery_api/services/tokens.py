@@ -12,6 +12,7 @@ from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
 from recovery_api.domain.access import Role, roles_below
+from recovery_api.domain.actors import subject
 from recovery_api.domain.errors import BadInput
 from recovery_api.models import EventKind, Token
 from recovery_api.services.events import event_append
@@ -52,7 +53,7 @@ def token_create(
             created_by=actor,
         )
         row.save(force_insert=True)
-        says = f"{actor} made token {row.name} for {user.get_username()}: {', '.join(kept)}, {days} days."
+        says = f"{subject(actor)} made token {row.name} for {user.get_username()}: {', '.join(kept)}, {days} days."
         _tell(row, says, actor, now)
     return row, token
 
@@ -61,7 +62,7 @@ def token_revoke(token: Token, *, actor: str, now: datetime) -> Token:
     """The token, which stands no more. Revoking it twice is once."""
     with transaction.atomic():
         if Token.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now, revoked_by=actor):
-            _tell(token, f"{actor} revoked token {token.name} of {token.user.get_username()}.", actor, now)
+            _tell(token, f"{subject(actor)} revoked token {token.name} of {token.user.get_username()}.", actor, now)
     token.refresh_from_db()
     return token
 

@@ -66,3 +66,14 @@ def test_order_is_kept_and_every_number_is_exact_for_a_browser(coordinates: list
     xs = [drawn(figure, str(number)) for number in order]
     assert xs == sorted(xs)
     assert all(0 <= x <= EXACT for x in xs)
+
+
+def test_t16_scattered_findings_are_all_drawn_as_marks_that_grow_with_their_number() -> None:
+    runs = [
+        Run("lost", f"{low} to {low + 99}", (low, 0), (low + 99, 0), count=low // 100) for low in range(100, 1000, 100)
+    ]
+    figure = rail_figure([place("floor", 1), place("head", 1000)], runs)
+    missing = next(trace for trace in figure["data"] if trace["y"][0] == "missing")
+    assert missing["x"][::2] == [low + 49.5 - 1 for low in range(100, 1000, 100)]
+    sizes = missing["marker"]["size"][::2]
+    assert sizes == sorted(sizes) and len(set(sizes)) == len(sizes)

@@ -71,7 +71,8 @@ class SafeFrontier:
 
     `coordinate` None: nothing is safe yet. `ground`: `transaction ids` | `share lock` | `grace` | `replica replay`;
     `says` is that ground in a sentence; `waits_for` names what still holds it back (open and prepared transactions);
-    `weakness` is set where the ground is not proven, and says what was given instead.
+    `weakness` is set where the ground is not proven, and says what was given instead; `given` is the same as a short
+    phrase that goes on after *given …*.
     """
 
     coordinate: Coordinate | None
@@ -80,6 +81,7 @@ class SafeFrontier:
     waits_for: tuple[str, ...] = ()
     weakness: str | None = None
     standing: Standing = Standing.ASSUMED
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,15 @@ class Operator:
             del os.environ[ADMINISTRATOR]
 
     def register(self, author_may_approve: bool = False) -> None:
-        """Source, sink and pipeline, each tested by the worker before it is registered."""
+        """Source, sink and pipeline, each tested by the worker before it is registered.
+
+        Nobody is signed in here, so the second pair of eyes is a typed name: the pipeline is told to take one.
+        """
         world = self.world
         self._run("sources", "add", "--file", self._file("source"), *TESTED, "--actor", ON_CALL)
         self._run("sinks", "add", "--file", self._file("sink"), *TESTED, "--actor", ON_CALL)
         ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
-        rule = ("--author-may-approve",) if author_may_approve else ()
+        rule = ("--author-may-approve",) if author_may_approve else ("--option", "approval_by_command=true")
         self._run("pipelines", "add", world.pipeline, *ends, *rule, *TESTED, "--actor", ON_CALL)
 
     def audit(self, frontier: int | None = None) -> Said:
@@ -83,7 +86,7 @@ class Operator:
         return self._run("plan", *words, codes=(0, 1))
 
     def approve(self, planned: Said) -> Said:
-        """By another person than the author, and by the digest that was seen."""
+        """By another name than the author's, and by the digest that was seen."""
         return self._run("approve", planned.body["plan"], "--digest", planned.body["digest"], "--actor", TEAM_LEAD)
 
     def redrive(self, planned: Said) -> Said:

@@ -148,7 +148,8 @@ class Story:
             tell.say(f"[{_HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
         tell.say(
             f"Send these {ending.planned} events and nothing else. A plan writes nothing at the sink; what gets approved "
-            "is its digest, and by somebody else."
+            "is its digest, and by somebody else. Here that is a typed name, which this pipeline is told to accept "
+            "(approval_by_command); elsewhere a person signs in."
         )
         tell.step("The fire, while business goes on")
         self.operator.approve(planned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import SinkRestored
+from recovery_api.domain.errors import AccessDenied, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import kind_get
@@ -34,6 +35,15 @@ from workers.spark.ranges import EndSpec, InProcess
 
 def sink_connector(pipeline: Pipeline) -> Any:
     return connector_make(pipeline.sink.kind, pipeline.sink.options)
+
+
+def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
+    """The ways into record or target that pass the fence by (C1); that this login may not look for them is one, too."""
+    try:
+        found: Sequence[UndisciplinedPath] = sink_connector(pipeline).undisciplined_paths()
+    except AccessDenied:
+        return [("unseen", None, "this login may not see who else can write there")]
+    return found
 
 
 def evidence_directory(*names: str) -> str:
@@ -68,6 +78,7 @@ def request_make(
         generation=generation,
         approved=approved,
         excluded=excluded,
+        clock=now_get,
     )
 
 
@@ -123,6 +134,7 @@ def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:
             "says": reading.safe.says,
             "weakness": reading.safe.weakness,
             "standing": reading.safe.standing.value,
+            "given": reading.safe.given,
         }
         for lane, reading in readings.items()
     }
@@ -137,6 +149,7 @@ def safe_from_rows(rows: Mapping[str, Any]) -> dict[str, SafeFrontier]:
             row["says"],
             weakness=row["weakness"],
             standing=Standing(row.get("standing", Standing.ASSUMED)),
+            given=row.get("given", ""),
         )
         for lane, row in rows.items()
     }

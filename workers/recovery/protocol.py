@@ -416,7 +416,7 @@ class _Run:
             certificate_digest=outcomes.certificate_digest(certificate),
             intent=self.intent,
             actor=ACTOR,
-            now=timezone.now(),
+            now=now_get(),  # the pipeline's status compares it with when the record was read, by the same clock
             data=data,
             **dict(fields or {}),
         )

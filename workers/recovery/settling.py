@@ -11,7 +11,7 @@ from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.base import FencedSink, SinkState
-from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
+from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
 from workers.recovery.protocol import recovery_give_up, recovery_run
 from workers.recovery.verdicts import audit_write
 from workers.spark.jobs.audit import evidence_read
@@ -51,7 +51,8 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
-    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, intent=intent)
+    paths = paths_read(pipeline)
+    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
     sink_clear(
         sink,
         _said(connector.state()),

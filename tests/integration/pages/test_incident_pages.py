@@ -267,6 +267,31 @@ def test_applying_needs_a_reason_and_the_name_and_twice_is_once(
     assert sign_in("operator").post(address, given).status_code == 403
 
 
+def test_u5_what_applying_lacks_is_said_at_its_field(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
+    plan = plan_make(pipeline)
+    plan_approve(plan.id, plan.digest, "grace", timezone.now())
+    client, address = sign_in("approver", name="grace"), reverse("plan-apply", args=[plan.id])
+    for name, given in (
+        ("confirm", {"reason": "it died", "confirm": "orders"}),
+        ("reason", {"reason": " ", "confirm": pipeline.name}),
+    ):
+        page = client.post(address, given).content.decode()
+        field = page[page.index('<div class="field has-error">') :]
+        field = field[: field.index("</div>")]
+        assert f'id="{name}"' in field and 'aria-invalid="true"' in field and "Nothing was sent." in field
+        assert f"{name}:" not in field.lower()
+        assert f'href="#{name}"' in page[: page.index('id="apply"')]
+
+
+def test_u8_a_filtered_listing_counts_what_it_shows(
+    pipeline: Pipeline, audit: Audit, sign_in: Callable[..., Client]
+) -> None:
+    client, address = sign_in("viewer"), reverse("findings", args=[audit.id])
+    assert ">1 to 3 of 3<" in client.get(address).content.decode()
+    filtered = client.get(f"{address}?from=9007199254740994").content.decode()
+    assert ">2 on this page<" in filtered
+
+
 def test_the_batch_is_a_file(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
     plan = plan_make(pipeline)
     answer = sign_in("viewer").get(reverse("plan-events", args=[plan.id]))

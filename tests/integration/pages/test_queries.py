@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
-    "/": 9,
-    "/?status=owed": 9,
+    "/": 10,
+    "/?status=owed": 10,
     "/tokens/": 5,
     "/tokens/everybody/": 5,
     "/timeline/": 4,

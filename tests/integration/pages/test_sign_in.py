@@ -55,7 +55,7 @@ def test_wrong_tries_are_paused_for_that_name_only(client: Client) -> None:
 
 def test_sign_out_needs_a_post(sign_in: Callable[..., Client]) -> None:
     client = sign_in("viewer")
-    assert client.get("/sign-out/").status_code == 403
+    assert client.get("/sign-out/").status_code == 405
     assert client.post("/sign-out/")["Location"] == "/sign-in/"
     assert client.get("/").status_code == 302
 

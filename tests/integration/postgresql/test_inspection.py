@@ -222,3 +222,15 @@ def test_nothing_a_connector_does_writes(bench: Bench) -> None:
     source.test(), source.pin(), history(source, Width.FULL)
     after = bench.run.execute("SELECT pg_current_wal_insert_lsn(), xmin, ctid FROM outbox").fetchone()
     assert before is not None and after is not None and before[1:] == after[1:]
+
+
+def test_u8_the_rows_of_a_small_table_are_counted_not_estimated(bench: Bench) -> None:
+    """Of a table that was never analysed the planner believes ten pages, however few there are."""
+    bench.run.execute(TABLE)
+    bench.run.execute("INSERT INTO outbox SELECT n, 'k', 'insert', '{}' FROM generate_series(1, 120) n")
+    facts = bench.source().test().facts
+    assert facts["rows"] == 120 and "estimated_rows" not in facts
+    bench.run.execute("INSERT INTO outbox SELECT n, 'k', 'insert', '{}' FROM generate_series(121, 20000) n")
+    bench.run.execute("ANALYZE outbox")
+    facts = bench.source().test().facts
+    assert facts["estimated_rows"] == 20000 and "rows" not in facts

@@ -85,8 +85,10 @@ def by_share_lock(
         return SafeFrontier(None, SHARE_LOCK, says, tuple(str(one) for one in blockers))
     says = "The snapshot was taken while a SHARE lock kept every inserting transaction out; later numbers are higher."
     weakness = f"On the owner's word that numbers are drawn inside their INSERT, for {'; '.join(attested)}."
-    standing = Standing.ATTESTED if attested else Standing.PROVEN
-    return SafeFrontier(head, SHARE_LOCK, says, (), weakness if attested else None, standing)
+    if attested:
+        given = "the owner's word that numbers are drawn in their INSERT"
+        return SafeFrontier(head, SHARE_LOCK, says, (), weakness, Standing.ATTESTED, given)
+    return SafeFrontier(head, SHARE_LOCK, says, standing=Standing.PROVEN)
 
 
 def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstacles: Collection[str]) -> SafeFrontier:
@@ -102,9 +104,13 @@ def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstac
             f"{len(still)} older ones are still open and are taken not to have drawn any.{because}"
         )
         says = f"The head was read {grace_seconds} s before the snapshot; what drew a number by then is taken to have ended."
-        return SafeFrontier(head, GRACE, says, still, weakness)
+        given = f"that commits end within {grace_seconds} s of drawing a number"
+        return SafeFrontier(head, GRACE, says, still, weakness, given=given)
     says = "Every transaction that was open when the head was read had ended when the snapshot was taken."
-    return SafeFrontier(head, GRACE, says, (), f"Grace: {IN_TRANSACTION_ONLY}.{because}")
+    weakness = f"Grace: {IN_TRANSACTION_ONLY}.{because}"
+    return SafeFrontier(
+        head, GRACE, says, (), weakness, given="that every number is drawn by the transaction it commits in"
+    )
 
 
 def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | None) -> SafeFrontier:
@@ -118,6 +124,7 @@ def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | No
         says,
         () if has_transaction_ids else waits_for,
         weakness,
+        given="that the replica holds everything committed up to f",
     )
 
 

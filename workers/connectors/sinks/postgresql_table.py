@@ -102,7 +102,7 @@ class PostgresqlTable:
                 facts |= table_facts(opened)
                 facts["identity"] = identity_of(opened, snapshot_read(connection))
                 extent = extent_read(connection, opened.mapped)
-                facts |= extent_facts(extent, opened.mapped)
+                facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
                 weaknesses += pooler_weaknesses(connection)
                 problems += op_problems(connection, opened.mapped)

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, FencepostError
-from recovery_api.domain.verdicts import Status
+from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.domain.visible import visible
 
 SHOWN = 20
@@ -129,7 +129,7 @@ def _leave_pandas_out() -> None:
 def _grounds(judgement: Any) -> list[str]:
     """Status, and everything that bounds it."""
     verdict = judgement.verdict
-    lines = [f"Status: {verdict.status.value}."]
+    lines = [f"Status: {OUTCOMES[verdict.status].words}."]
     lines += [f"Unknown because: {reason}" for reason in verdict.unknown_because]
     lines += [f"Weakness: {weakness}" for weakness in verdict.weaknesses]
     return lines + [f"Note: {line}" for line in judgement.mended]
@@ -169,6 +169,7 @@ def _report(judgement: Any) -> list[str]:
         lines.append(
             f"Mismatched keys: {names}{rest}" if mismatched else f"Mismatch-free at {verdict.frontier}, on every key."
         )
+    lines += [f"Details: {line}" for line in verdict.details]
     records = ", ".join(f"{end} {count}" for end, count in judgement.records.items())
     lines += _grounds(judgement)[1:]
     lines += [f"Read: {records} (records; coordinates spelled {judgement.spelling.value}; engine {judgement.engine})."]

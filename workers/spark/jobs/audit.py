@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -27,12 +28,17 @@ AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 Progress = Callable[..., None]
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """An earlier audit's word for one lane: its frontier, and the record's last entry then (None: not known)."""
+    """An earlier audit's word for one lane: its frontier, the record's last entry then (None: not known), its givens."""
 
     frontier: Coordinate
     last_entry: int | None
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class AuditRequest:
 
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
-    exactly once; what retention dropped below it was accepted, and what the record held then was justified.
+    exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
+    one clock that orders readings.
     """
 
     source: EndSpec
@@ -60,6 +67,7 @@ class AuditRequest:
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None
+    clock: Callable[[], datetime] = _utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,8 @@ class Evidence:
 
     `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
     was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
-    accepted, where the record says so.
+    accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
+    accepted by then is in it, and of two readings the later one holds all that the earlier one held.
     """
 
     source_reading: Reading
@@ -109,6 +118,8 @@ class Evidence:
     pieces: tuple[Piece, ...]
     duplicated_in: Generations = field(default_factory=dict)
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
+    certified: Mapping[str, Certified] = field(default_factory=dict)
+    record_read_at: datetime = field(default_factory=_utc_now)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -126,6 +137,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     cursors = source.cursors()
     pinned = {} if request.proven else _pin(request, source, progress)
     with ExitStack() as held:
+        record_read_at = request.clock()
         sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
         if request.proven:
@@ -161,7 +173,12 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
         has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates else {}
-        yield replace(_evidence(spec, frontier, summaries, source.spelling, duplicated_in), cursors=cursors)
+        yield replace(
+            _evidence(spec, frontier, summaries, source.spelling, duplicated_in),
+            cursors=cursors,
+            certified=request.certified,
+            record_read_at=record_read_at,
+        )
 
 
 def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:

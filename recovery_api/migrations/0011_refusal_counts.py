@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0008_token_last_used'),
+        ('recovery_api', '0010_statuses'),
     ]
 
     operations = [
