@@ -48,9 +48,11 @@ SET LOCAL idle_in_transaction_session_timeout = '300s';
 idling (`snapshot_kept`): one whose holder vanished holds nothing up for longer than this."""
 
 WRITER_SETTINGS: LiteralString = """
-SET LOCAL idle_in_transaction_session_timeout = '60s';
+SET LOCAL idle_in_transaction_session_timeout = {};
+SET LOCAL lock_timeout = {};
 """
-"""A vanished worker's open transaction at a sink ends by itself."""
+"""A vanished worker's open transaction at a sink ends by itself, once the server has waited for it as long as it would
+have been waited for."""
 
 KEEP_SECONDS = 60.0
 LOCK_MARGIN_SECONDS = 5.0
@@ -127,9 +129,8 @@ def connection_open(
 def transaction_write(connection: AnsweringConnection, address: Address) -> Iterator[None]:
     """A transaction at a sink: its waits for locks are bounded by the connection's step, and it ends if we vanish."""
     lock_seconds = connection.step.waits_seconds + LOCK_MARGIN_SECONDS
-    settings = sql.SQL(WRITER_SETTINGS) + sql.SQL("SET LOCAL lock_timeout = {};").format(
-        sql.Literal(round(lock_seconds * 1000))
-    )
+    seconds = (address.answer_timeout_seconds, lock_seconds)
+    settings = sql.SQL(WRITER_SETTINGS).format(*(sql.Literal(round(one * 1000)) for one in seconds))
     if address.statement_timeout_seconds:
         settings += _statement_timeout(address)
     with connection.transaction():
