@@ -62,7 +62,9 @@ class Proxy:
         threading.Thread(target=self._listen, name="proxy", daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._is_closed = True
         for one in (self._listener, *self._open):
             with contextlib.suppress(OSError):

@@ -36,8 +36,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
-from workers.spark.ranges import parts_of
+from workers.spark.jobs.redrive import batch_held, batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -110,6 +109,7 @@ class _Run:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped():
             return None
+        self._check_plan_evidence()
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -137,8 +137,6 @@ class _Run:
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
-        if not parts_of(plan.evidence_uri):
-            raise Refused("Comparing with what was approved", f"the plan's evidence at {plan.evidence_uri} is gone", "")
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
@@ -158,6 +156,7 @@ class _Run:
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
                     data={"approval": dict(found.approval or {})},
                 )
+            found.sink_release()  # a lock on the record may wait for its readers, and the fire would wait for that lock
             for attempt in range(FIRE_ATTEMPTS):
                 answer = self._arm_stage_fire(found, generation, part)
                 if answer is None:
@@ -182,6 +181,7 @@ class _Run:
     def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer | None:
         """The fire's answer; None where the recovery was stopped before it."""
         crash_point(Point.BEFORE_ARM)
+        own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
@@ -199,7 +199,7 @@ class _Run:
         staged = batch_stage(self.session, found, generation, arm)
         crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
-        if self._stopped(may_pause=False):  # both snapshots are held open here
+        if self._stopped(may_pause=False):  # the source's snapshot is held open here
             return None
         self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         self.report(step="firing", done=0, total=batch.count, unit="events")
@@ -290,6 +290,13 @@ class _Run:
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
+    def _check_plan_evidence(self) -> None:
+        """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing."""
+        plan = self.recovery.plan
+        if batch_held(plan.evidence_uri) != plan.batch_count:
+            problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+            raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
+
     def _allocate(self) -> int:
         sink_check(self.recovery.pipeline)
         answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
@@ -352,6 +359,7 @@ class _Run:
         fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
+        own_claims.staged_remove(self.sink)
         return self._finish(RecoveryOutcome(end.value), says, data=data)
 
     def _move(
