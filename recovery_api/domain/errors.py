@@ -80,7 +80,7 @@ class TransientError(FencepostError):
 
 class Unreachable(TransientError):
     code = "unreachable"
-    fields = ("endpoint", "reason")
+    fields: ClassVar[tuple[str, ...]] = ("endpoint", "reason")
     template = "Cannot reach {endpoint}: {reason}. Check that it is up and that the address is right, then try again."
 
 

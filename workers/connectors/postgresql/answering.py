@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import NoAnswer
 from workers.connectors.deadlines import ANSWER_SECONDS, ASKING, Backend, Silence, Step
@@ -151,21 +152,19 @@ def backend_end(conninfo: str, pid: int, application_name: str) -> None:
     _asked(conninfo, _END, pid, application_name)
 
 
-def conninfo_keep_alive(conninfo: str) -> dict[str, str]:
-    """What of KEPT_ALIVE `conninfo` does not say itself. Raises: psycopg.ProgrammingError."""
-    said = psycopg.conninfo.conninfo_to_dict(conninfo)
-    return {name: value for name, value in KEPT_ALIVE.items() if name not in said}
+def conninfo_kept_alive(conninfo: str) -> str:
+    """`conninfo` with what of KEPT_ALIVE it does not say itself. Raises: psycopg.ProgrammingError."""
+    return make_conninfo("", **{**KEPT_ALIVE, **conninfo_to_dict(conninfo)})
 
 
 def _asked(conninfo: str, query: str, pid: int, application_name: str) -> tuple[Any, ...] | None:
     try:
         with _BriefConnection.connect(
-            conninfo,
+            conninfo_kept_alive(conninfo),
             autocommit=True,
             connect_timeout=LOOKING_SECONDS,
             application_name=LOOKING_NAME,
             prepare_threshold=None,
-            **conninfo_keep_alive(conninfo),
         ) as connection:
             return connection.execute(query.encode(), (pid, application_name)).fetchone()
     except (psycopg.Error, TimeoutError):

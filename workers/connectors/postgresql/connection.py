@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.domain.errors import FencepostError, SnapshotLost
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.deadlines import ANSWER_SECONDS, ASKING, Step
-from workers.connectors.postgresql.answering import AnsweringConnection, conninfo_keep_alive
+from workers.connectors.postgresql.answering import AnsweringConnection, conninfo_kept_alive
 from workers.connectors.postgresql.cut_short import limits_named
 from workers.connectors.postgresql.driver_errors import connecting_errors, driver_errors, error_from_driver
 
@@ -109,13 +109,12 @@ def connection_open(
     endpoint = endpoint_describe(conninfo, address.reference)
     with connecting_errors(endpoint):
         connection = AnsweringConnection.connect(
-            conninfo,
+            conninfo_kept_alive(conninfo),
             autocommit=True,
             connect_timeout=address.connect_timeout_seconds,
             application_name=application_name,
             client_encoding="UTF8",
             prepare_threshold=None,
-            **conninfo_keep_alive(conninfo),
         )
     connection.begin_to_listen(endpoint, conninfo, application_name, address.answer_timeout_seconds, step)
     try:
