@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
-from workers.spark.liveness import session_bound
+from workers.spark.calls import calls_bound
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -208,7 +208,7 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
-    session_bound(session)
+    calls_bound(session)
     # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
     atexit.unregister(session.client._on_exit)
     if is_probed:
