@@ -30,6 +30,15 @@ if DATABASES:
     # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
     DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # A network that swallows packets without a reset is noticed within half a minute, not in hours.
+    for _name, _value in {
+        "keepalives": 1,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+    }.items():
+        DATABASES["default"]["OPTIONS"].setdefault(_name, _value)
     # Pages ask many small things: compiling such a query takes longer than running it.
     DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -36,8 +36,7 @@ from workers.recovery.ends import (
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
-from workers.spark.ranges import parts_of
+from workers.spark.jobs.redrive import batch_held, batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -129,6 +128,7 @@ class _Run:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped("the claim"):
             return None
+        self._check_plan_evidence()
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -163,8 +163,6 @@ class _Run:
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
-        if not parts_of(plan.evidence_uri):
-            raise Refused("Comparing with what was approved", f"the plan's evidence at {plan.evidence_uri} is gone", "")
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
@@ -185,6 +183,7 @@ class _Run:
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
                     data={"approval": dict(found.approval or {})},
                 )
+            found.sink_release()  # a lock on the record may wait for its readers, and the fire would wait for that lock
             for attempt in range(FIRE_ATTEMPTS):
                 answer = self._arm_stage_fire(found, generation, part)
                 reading = self._claim_said(generation)
@@ -207,6 +206,7 @@ class _Run:
     def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer:
         """The fire's answer. Raises: Asked where a person wants a pause or a stop before it."""
         crash_point(Point.BEFORE_ARM)
+        own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
@@ -318,6 +318,13 @@ class _Run:
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
+    def _check_plan_evidence(self) -> None:
+        """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing."""
+        plan = self.recovery.plan
+        if batch_held(plan.evidence_uri) != plan.batch_count:
+            problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+            raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
+
     def _allocate(self) -> int:
         sink_check(self.recovery.pipeline)
         answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
@@ -376,6 +383,7 @@ class _Run:
         fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
+        own_claims.staged_remove(self.sink)
         return self._finish(RecoveryOutcome(end.value), says, data=data)
 
     def _move(

@@ -102,7 +102,8 @@ class Evidence:
     `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
     was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
     accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
-    accepted by then is in it, and of two readings the later one holds all that the earlier one held.
+    accepted by then is in it, and of two readings the later one holds all that the earlier one held. `sink_release`
+    ends the record's snapshot before the source's: nobody can read in it afterwards.
     """
 
     source_reading: Reading
@@ -120,6 +121,7 @@ class Evidence:
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
     record_read_at: datetime = field(default_factory=_utc_now)
+    sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -136,9 +138,9 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     source, sink = request.source.connector(), request.sink.connector()
     cursors = source.cursors()
     pinned = {} if request.proven else _pin(request, source, progress)
-    with ExitStack() as held:
+    with ExitStack() as held, ExitStack() as held_at_sink:
         record_read_at = request.clock()
-        sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
+        sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
         if request.proven:
             source_reading = _with_proven(request, source_reading, source.spelling)
@@ -173,11 +175,13 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
         has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates else {}
+        found = _evidence(spec, frontier, summaries, source.spelling, duplicated_in)
         yield replace(
-            _evidence(spec, frontier, summaries, source.spelling, duplicated_in),
+            found,
             cursors=cursors,
             certified=request.certified,
             record_read_at=record_read_at,
+            sink_release=held_at_sink.close,
         )
 
 
