@@ -169,7 +169,7 @@ def test_l5_a_sink_without_room_says_so_and_keeps_no_rows_of_earlier_attempts(wo
     for _ in range(3):
         assert again(intent).state == IntentState.QUEUED, intent.error
         assert intent.error["code"] == "out_of_room"
-        assert "no disk space" in intent.error["text"] and "Check that it is up" not in intent.error["text"]
+        assert "its disk is full" in intent.error["text"] and "Check that it is up" not in intent.error["text"]
         assert _staged(world) <= quota
     with psycopg.connect(world.sink_dsn) as sink:
         sink.execute("DROP TRIGGER quota ON fencepost.staged")
