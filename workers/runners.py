@@ -27,7 +27,7 @@ from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
-from workers.recovery import auditing, connections, planning, protocol, reading, settling, sink_readings
+from workers.recovery import auditing, connections, giving_up, planning, protocol, reading, settling, sink_readings
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def _given_up(intent: Intent, report: Report, error: FencepostError) -> bool:
     if intent.action not in OF_A_RECOVERY or intent.recovery is None:
         return False
     try:
-        return protocol.recovery_give_up(intent, report, error)
+        return giving_up.recovery_give_up(intent, report, error)
     except Exception as failure:  # what ended the work counts; that it could not be tidied up is said beside it
         connection.close_if_unusable_or_obsolete()
         logger.warning("recovery %s stays to be settled: %s", intent.recovery_id, failure)
