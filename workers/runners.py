@@ -10,6 +10,7 @@ the sink first; where the sink cannot be asked, the recovery stays *to be settle
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -31,6 +32,9 @@ from workers.recovery import auditing, connections, giving_up, planning, protoco
 
 logger = logging.getLogger(__name__)
 
+RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit)\w*(?:: .*)?$", re.MULTILINE)
+"""The last line of a Python traceback."""
+SAYS_LIMIT = 1000
 OF_A_RECOVERY = (IntentAction.RECOVER, IntentAction.SETTLE)
 
 
@@ -90,7 +94,7 @@ def _work(intent: Intent, report: Report) -> bool:
         connection.close_if_unusable_or_obsolete()
         if (passing := passing_error(error)) is not None:
             return _ended_by(passing, intent, report)
-        defect = FencepostError(f"{type(error).__name__}: {error}")
+        defect = FencepostError(defect_says(error))
         if not _given_up(intent, report, defect):
             _unless_lost(intents.intent_fail, intent, defect.as_row() | {"code": "internal"})
         raise
@@ -145,6 +149,18 @@ def _unless_lost(end: Callable[..., Any], intent: Intent, outcome: dict[str, Any
         end(intent, outcome, now_get())
     except Refused as lost:
         logger.warning("%s", lost)
+
+
+def defect_says(error: BaseException) -> str:
+    """What went wrong, in a line: of an error that crossed Spark as text, what its task raised, not the report around it.
+
+    >>> defect_says(ValueError("boom"))
+    'ValueError: boom'
+    """
+    text = str(error).strip()
+    raised = RAISED.findall(text.split("JVM stacktrace:")[0]) if "Traceback (most recent call last)" in text else []
+    says = raised[-1] if raised else f"{type(error).__name__}: {text.splitlines()[0] if text else 'no more is known'}"
+    return str(says)[:SAYS_LIMIT]
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -61,9 +61,11 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
         problem = f" The last attempt ended with: {intent.error['text']}" if intent.error else ""
         if intent.not_before is not None and intent.not_before > now:
             return Waiting(f"It is tried again shortly, attempt {intent.attempts + 1}.{problem}", "", False)
-        if waited.total_seconds() < NOBODY_AFTER_SECONDS:
-            return Waiting("Queued; a worker takes it in a moment.", "", False)
         missing = who().says(now, QUEUES[IntentAction(intent.action)])
+        if waited.total_seconds() < NOBODY_AFTER_SECONDS:
+            if missing:
+                return Waiting(f"Queued; no worker has taken it yet. {missing}", START_A_WORKER, False)
+            return Waiting("Queued; a worker takes it in a moment.", "", False)
         says = f"Queued for {since_says(waited)}; no worker has taken it. Nothing is lost.{problem}"
         if missing:
             return Waiting(f"{says} {missing}", START_A_WORKER, True)
