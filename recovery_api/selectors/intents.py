@@ -75,7 +75,7 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
         if silent.total_seconds() > 2 * NOBODY_AFTER_SECONDS:
             says = f"Its worker {intent.taken_by} has been silent for {since_says(silent)}."
             if missing := who().says(now):
-                return Waiting(f"{says} {missing} Nobody goes on with it until one does.", START_A_WORKER, True)
+                return Waiting(f"{says} {missing} Nobody goes on with it until one is there.", START_A_WORKER, True)
             return Waiting(says, "After 30 s it is offered to another worker; nothing is lost.", True)
         return Waiting(f"Taken by {intent.taken_by}, attempt {intent.attempts}.", "", False)
     return None

@@ -163,7 +163,9 @@ def test_audit_that_nobody_waits_for_is_not_called_clean(pipeline):
     assert said.code == 3 and said.body["state"] == "queued"
     shown = run("intents", "wait", said.body["intent"], "--timeout", "0")
     assert (
-        shown.code == 3 and "no worker has taken it yet. No worker is running." in shown.out and "--here" in shown.out
+        shown.code == 3
+        and "no worker has taken it yet. No worker has been heard of." in shown.out
+        and "--here" in shown.out
     )
     assert run("intents", "cancel", said.body["intent"]).code == 0
 

@@ -36,7 +36,7 @@ def test_t18_a_process_that_died_with_the_work_and_no_worker_to_go_on_are_both_s
     intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/here", now)
     waiting = intent_waiting(intent, later(seconds=40))
     assert waiting.is_alone
-    assert "host/1/here has been silent for 40 s. No worker is running. Nobody goes on with it" in waiting.says
+    assert "host/1/here has been silent for 40 s. No worker has been heard of. Nobody goes on with it" in waiting.says
     assert "make worker" in waiting.remedy
     worker_say_present("host/2", ["spark", "default"], later(seconds=35))
     assert "offered to another worker" in intent_waiting(intent, later(seconds=40)).remedy
@@ -47,11 +47,11 @@ def test_t18_queued_work_says_when_the_last_worker_was_heard_of(pipeline, now, l
     worker_say_present("host/2", ["default"], now)
     assert intent_waiting(intent, later(seconds=3)).says.endswith("No worker that is running takes the queue spark.")
     says = intent_waiting(intent, later(minutes=4)).says
-    assert says.endswith("No worker is running; the last was heard of 4 min ago.")
+    assert says.endswith("No worker has been heard of for 4 min.")
     worker_say_present("host/3", ["spark"], later(minutes=4))
     assert "busy with other work" in intent_waiting(intent, later(minutes=4)).remedy
     worker_say_present("host/3", ["spark"], later(minutes=4), is_stopping=True)
-    assert "No worker is running" in intent_waiting(intent, later(minutes=4)).says
+    assert "No worker has been heard of" in intent_waiting(intent, later(minutes=4)).says
     worker_say_gone("host/3")
     assert worker_last_seen() == now
 
