@@ -28,6 +28,7 @@ from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_directory,
+    evidence_probe,
     request_make,
     safe_from_rows,
     session_open,
@@ -114,6 +115,7 @@ class RecoveryRun:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped("the claim"):
             return None
+        evidence_probe()
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -289,8 +291,7 @@ class RecoveryRun:
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 
     def refuse(self, error: FencepostError) -> None:
-        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused, and what a
-        newer generation passed is fenced, whatever step noticed it first."""
+        """End what cannot go on, as the sink says: what landed is never called refused, what was passed is fenced."""
         if not intents.intent_heartbeat(self.intent, now_get()):
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:

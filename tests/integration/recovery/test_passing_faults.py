@@ -41,6 +41,7 @@ def test_l3_a_read_only_evidence_folder_at_apply_is_waited_for(world: World, set
     intent.refresh_from_db()
     assert (intent.state, intent.attempts) == (IntentState.QUEUED, 1), intent.error
     assert intent.error is not None and intent.error["code"] == "evidence_unwritable"
+    assert recovery.generations.count() == 0, "looked at before the claim: the relay goes on meanwhile"
     assert "/sys/fencepost" in intent.error["text"] and "Make room or mount it again" in intent.error["text"]
     settings.FENCEPOST_EVIDENCE_DIR = folder
     Intent.objects.filter(id=intent.id).update(not_before=None)
