@@ -38,7 +38,7 @@ if DATABASES:
         "keepalives_count": 3,
         "tcp_user_timeout": 30_000,
     }.items():
-        DATABASES["default"]["OPTIONS"].setdefault(_name, _value)
+        DATABASES["default"].setdefault("OPTIONS", {}).setdefault(_name, _value)
     # Pages ask many small things: compiling such a query takes longer than running it.
     DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

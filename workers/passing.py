@@ -5,38 +5,17 @@ What is not known here is a defect, and recorded as such.
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator
 
 import django.db
 import psycopg
 
-from recovery_api.domain.errors import ControlDatabaseAway, EvidenceUnwritable, TransientError
+from recovery_api.domain.errors import ControlDatabaseAway, TransientError
+from workers.evidence.folder import folder_error
 
 PASSING_STATES = ("08", "53", "57014", "57P", "40001", "40P01", "55P03", "25006", "58")
 """SQLSTATEs, or classes of them: no connection, no room, cancelled, shut down, serialization, deadlock, no lock in
 time, read-only for now (a fail-over), an error of the system around the server."""
-PASSING_NUMBERS = frozenset(
-    {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EROFS,
-        errno.EACCES,
-        errno.EPERM,
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.ESTALE,
-        errno.ENOTCONN,
-        errno.EAGAIN,
-        errno.EBUSY,
-        errno.EINTR,
-        errno.ETIMEDOUT,
-    }
-)
-"""What a full, a read-only or an unmounted folder answers, and a machine short of something."""
 
 
 def passing_error(error: BaseException) -> TransientError | None:
@@ -48,9 +27,8 @@ def passing_error(error: BaseException) -> TransientError | None:
                 return ControlDatabaseAway(f"SQLSTATE {state}, {type(cause).__name__}").because(error)
             if state is None and isinstance(cause, (psycopg.OperationalError, psycopg.InterfaceError)):
                 return ControlDatabaseAway("the connection ended").because(error)
-        elif isinstance(cause, OSError) and cause.errno in PASSING_NUMBERS:
-            where = str(cause.filename or "the evidence folder")
-            return EvidenceUnwritable(where, os.strerror(cause.errno)).because(error)
+        elif isinstance(cause, OSError) and (away := folder_error(cause)) is not None:
+            return away.because(error)
     return None
 
 

@@ -10,6 +10,7 @@ the sink first; where the sink cannot be asked, the recovery stays *to be settle
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import threading
 import traceback
@@ -29,11 +30,13 @@ from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
-from workers.recovery import auditing, connections, planning, protocol, reading, settling, sink_readings
+from workers.recovery import auditing, connections, giving_up, planning, protocol, reading, settling, sink_readings
 
 logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parent.parent
+RAISED = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Warning|Interrupt|Exit)\w*)(?:: .*)?$", re.MULTILINE)
+"""The kind in the last line of a Python traceback."""
 OF_A_RECOVERY = (IntentAction.RECOVER, IntentAction.SETTLE)
 
 
@@ -93,7 +96,7 @@ def _work(intent: Intent, report: Report) -> bool:
         connection.close_if_unusable_or_obsolete()
         if (passing := passing_error(error)) is not None:
             return _ended_by(passing, intent, report)
-        defect = FencepostError(_unforeseen(error))
+        defect = FencepostError(defect_says(error))
         if not _given_up(intent, report, defect):
             _unless_lost(intents.intent_fail, intent, defect.as_row() | {"code": "internal"})
         raise
@@ -102,11 +105,20 @@ def _work(intent: Intent, report: Report) -> bool:
     return True
 
 
-def _unforeseen(error: Exception) -> str:
-    """What is kept of an error that nobody mapped: its kind and our line. Its text may quote what an end holds."""
+def defect_says(error: BaseException) -> str:
+    """What is kept of an error that nobody mapped: its kind and our line. Its text may quote what an end holds.
+
+    Of an error that crossed Spark as text, the kind is what its task raised, not that of the report around it.
+
+    >>> defect_says(ValueError("boom"))
+    'An error that was not foreseen (ValueError). The worker\'s log has it whole.'
+    """
+    text = str(error).partition("JVM stacktrace:")[0]
+    raised = RAISED.findall(text) if "Traceback (most recent call last)" in text else []
+    kind = f"{raised[-1]} in a task" if raised else type(error).__name__
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PROJECT))]
     where = f" at {Path(ours[-1].filename).relative_to(PROJECT)}:{ours[-1].lineno}" if ours else ""
-    return f"An error that was not foreseen ({type(error).__name__}{where}). The worker's log has it whole."
+    return f"An error that was not foreseen ({kind}{where}). The worker's log has it whole."
 
 
 def _ended_by(error: FencepostError, intent: Intent, report: Report) -> bool:
@@ -128,7 +140,7 @@ def _given_up(intent: Intent, report: Report, error: FencepostError) -> bool:
     if intent.action not in OF_A_RECOVERY or intent.recovery is None:
         return False
     try:
-        return protocol.recovery_give_up(intent, report, error)
+        return giving_up.recovery_give_up(intent, report, error)
     except Exception as failure:  # what ended the work counts; that it could not be tidied up is said beside it
         connection.close_if_unusable_or_obsolete()
         logger.warning("recovery %s stays to be settled: %s", intent.recovery_id, failure)

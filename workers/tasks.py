@@ -25,7 +25,10 @@ def intent_run(self: Task, intent_id: str) -> None:
     from workers.runners import next_run
 
     end_process = process_end if current_process().name != "MainProcess" else None
-    next_run(intent_id, taken_by(self.request.id), end_process)
+    try:
+        next_run(intent_id, taken_by(self.request.id), end_process)
+    except Exception:  # recorded in the row; Celery would pickle it, and log another error where that cannot be done
+        logger.exception("work that was woken for intent %s ended by a defect", intent_id)
 
 
 def process_end() -> None:

@@ -99,7 +99,8 @@ def _context(recovery: Recovery) -> dict[str, Any]:
         "row": row,
         "phase": "-".join(
             [
-                "finished" if is_finished else steered.word.replace(" ", "-"),
+                "finished" if is_finished else recovery.wanted,
+                *(["held"] if steered.is_paused else []),
                 *(["troubled"] if recovery.problem else []),
                 *(["alone"] if is_orphan else []),
             ]

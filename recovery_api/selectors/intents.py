@@ -61,9 +61,11 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
         problem = f" The last attempt ended with: {intent.error['text']}" if intent.error else ""
         if intent.not_before is not None and intent.not_before > now:
             return Waiting(f"It is tried again shortly, attempt {intent.attempts + 1}.{problem}", "", False)
-        if waited.total_seconds() < NOBODY_AFTER_SECONDS:
-            return Waiting("Queued; a worker takes it in a moment.", "", False)
         missing = who().says(now, QUEUES[IntentAction(intent.action)])
+        if waited.total_seconds() < NOBODY_AFTER_SECONDS:
+            if missing:
+                return Waiting(f"Queued; no worker has taken it yet. {missing}", START_A_WORKER, False)
+            return Waiting("Queued; a worker takes it in a moment.", "", False)
         says = f"Queued for {since_says(waited)}; no worker has taken it. Nothing is lost.{problem}"
         if missing:
             return Waiting(f"{says} {missing}", START_A_WORKER, True)
@@ -73,7 +75,7 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
         if silent.total_seconds() > 2 * NOBODY_AFTER_SECONDS:
             says = f"Its worker {intent.taken_by} has been silent for {since_says(silent)}."
             if missing := who().says(now):
-                return Waiting(f"{says} {missing} Nobody goes on with it until one does.", START_A_WORKER, True)
+                return Waiting(f"{says} {missing} Nobody goes on with it until one is there.", START_A_WORKER, True)
             return Waiting(says, "After 30 s it is offered to another worker; nothing is lost.", True)
         return Waiting(f"Taken by {intent.taken_by}, attempt {intent.attempts}.", "", False)
     return None

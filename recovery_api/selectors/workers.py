@@ -34,8 +34,8 @@ class Presence:
         """What is missing, in a sentence; empty where a worker is there (for `queue`, where one is named)."""
         if self.is_missing:
             if self.last_seen_at is None:
-                return "No worker is running."
-            return f"No worker is running; the last was heard of {since_says(now - self.last_seen_at)} ago."
+                return "No worker has been heard of."
+            return f"No worker has been heard of for {since_says(now - self.last_seen_at)}."
         if queue is not None and queue not in self.queues:
             return f"No worker that is running takes the queue {queue}."
         return ""

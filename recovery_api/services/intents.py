@@ -280,13 +280,13 @@ def intents_wake(now: datetime) -> int:
     woken = 0
     due = Intent.objects.filter(_is_due(now), state=IntentState.QUEUED)
     for queue in sorted(set(QUEUES.values())):
-        mine = due.filter(action__in=[action for action, of in QUEUES.items() if of == queue]).order_by("created_at")
+        mine = due.filter(action__in=[action for action, of in QUEUES.items() if of == queue])
         if not (count := mine.count()):
             continue
         waiting = wakeups_waiting(queue)
         if waiting is None:
             return woken  # the broker is away: do not wait a second for each of the rest
-        for intent in mine.order_by("woken_at", "created_at")[: max(0, count - waiting)]:
+        for intent in mine.order_by(F("woken_at").asc(nulls_first=True), "created_at")[: max(0, count - waiting)]:
             if not intent_wake(str(intent.id), intent.action):
                 return woken
             woken += Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(woken_at=now)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -246,6 +246,20 @@ def redelivered(arena: Arena, recovery: Recovery) -> str:
     return "a running task was delivered three times more; one did the work"
 
 
+def terminated(arena: Arena, recovery: Recovery) -> str:
+    """SIGTERM to a Celery worker in the middle of a step: it gives the intent back within seconds, and another goes on."""
+    gate, pause = arena.gate(Point.BEFORE_ARM)
+    with celery(arena, FENCEPOST_PAUSE=pause) as process:
+        wake(arena, recovery)
+        _reached(gate)
+        process.terminate()
+        process.wait(ROUND_SECONDS)
+        if (intent := intent_of(recovery)).state != IntentState.QUEUED:
+            raise Wrong(f"the worker that was told to end left the intent {intent.state}")
+    arena.settle(recovery)
+    return "a worker was told to end under an open claim; it gave the intent back, and another ended the recovery"
+
+
 @contextmanager
 def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subprocess.Popen[bytes]]:
     command = ["-m", "celery", "-A", "workers.celery", "worker", "--queues", "spark,default", "--without-mingle"]
@@ -264,7 +278,8 @@ def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subproces
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended by itself, as it was told to
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -322,6 +337,7 @@ INFRASTRUCTURE: Mapping[str, Fault] = {
     "redis_lost_in_the_middle": redis_lost,
     "wakeup_lost_with_redis": wakeup_lost,
     "running_task_redelivered": redelivered,
+    "worker_terminated": terminated,
 }
 CRASHES: Mapping[str, Fault] = {
     f"killed_at_{point.value}": partial(crash_at, point) for point in Point if "." not in point.value

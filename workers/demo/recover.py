@@ -129,13 +129,13 @@ def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
         worker = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
             [
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
-                *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
+                *("--queues", "spark,default", "--concurrency", "1"),
                 *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
             ],
             stdout=to,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={"LOG_LEVEL": "INFO", **os.environ, "PYTHONPATH": str(ROOT)},
         )
     try:
         yield worker

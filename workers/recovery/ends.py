@@ -28,6 +28,7 @@ from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.base import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
+from workers.evidence.folder import folder_probe
 from workers.spark import session as engine
 from workers.spark.jobs.audit import AuditRequest, Certified
 from workers.spark.ranges import EndSpec, InProcess
@@ -52,6 +53,11 @@ def evidence_directory(*names: str) -> str:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return str(path)
+
+
+def evidence_probe() -> None:
+    """Before a claim, which keeps the relay waiting: can evidence be written at all? Raises: EvidenceUnwritable."""
+    folder_probe(str(settings.FENCEPOST_EVIDENCE_DIR))
 
 
 def request_make(

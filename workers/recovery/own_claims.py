@@ -35,6 +35,14 @@ def claims_give_up(recovery: Recovery, sink: FencedSink, reason: str) -> None:
         sink.release(generation, reason)
 
 
+def all_given_up(recovery: Recovery, sink: FencedSink, reason: str) -> str:
+    """`claims_give_up`, and where the fence stands after it, in a sentence; empty where none was ever taken."""
+    if recovery.generation is None:
+        return ""
+    claims_give_up(recovery, sink, reason)
+    return f" The fence stays at {sink.state().fence}: a relay of an older generation is rejected and must ask for a new one."
+
+
 def claims_settle(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
     """Asks the sink what became of every claim not known to be final. Gives the one by which the current part landed."""
     for generation in _undecided(recovery):

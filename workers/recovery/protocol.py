@@ -28,6 +28,7 @@ from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_directory,
+    evidence_probe,
     request_make,
     safe_from_rows,
     session_open,
@@ -51,7 +52,7 @@ def recovery_run(intent: Intent, report: Any) -> None:
     where the intent is no longer ours.
     """
     with session_open(intent) as session:
-        run = _Run(intent, report, recovery_get(intent.recovery_id), session)
+        run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), session)
         if run.recovery.state == RecoveryState.FINISHED:
             intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
         while run.recovery.state != RecoveryState.FINISHED:
@@ -61,22 +62,7 @@ def recovery_run(intent: Intent, report: Any) -> None:
                 run.refuse(error)
 
 
-def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool:
-    """Whether the intent's recovery, and the intent with it, is over: its claims are released at the sink, and nothing of
-    them landed unseen. False: every part has fired, so nothing is open and only its verification is missing.
-
-    Needs neither Spark nor evidence. Raises: what the sink, or the control database, answers.
-    """
-    run = _Run(intent, report, recovery_get(intent.recovery_id), None)
-    if run.recovery.state == RecoveryState.FINISHED:
-        intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
-        return True
-    while not run.is_over and run.recovery.batch_index < run.recovery.batches:
-        run.refuse(error)  # a batch that landed unseen is one part more
-    return run.is_over
-
-
-class _Run:
+class RecoveryRun:
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
@@ -129,6 +115,7 @@ class _Run:
         if self._stopped("the claim"):
             return None
         self._check_plan_evidence()
+        evidence_probe()
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -304,8 +291,7 @@ class _Run:
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 
     def refuse(self, error: FencepostError) -> None:
-        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused, and what a
-        newer generation passed is fenced, whatever step noticed it first."""
+        """End what cannot go on, as the sink says: what landed is never called refused, what was passed is fenced."""
         if not intents.intent_heartbeat(self.intent, now_get()):
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
@@ -362,13 +348,7 @@ class _Run:
         """A safe point: holds while a pause is wanted, ends the recovery where a stop is."""
         if wanted_after_pause(self.recovery, self.intent, self.report, before) != Wanted.STOP:
             return False
-        fence = ""
-        if self.recovery.generation is not None:
-            own_claims.claims_give_up(self.recovery, self.sink, "stopped by a person")
-            fence = (
-                f" The fence stays at {self.sink.state().fence}: a relay of an older generation is rejected and must ask "
-                "for a new one."
-            )
+        fence = own_claims.all_given_up(self.recovery, self.sink, "stopped by a person")
         done, parts = self.recovery.batch_index, self.recovery.batches
         sent = f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")

@@ -24,11 +24,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import EvidenceUnwritable, FencepostError
+from recovery_api.domain.errors import FencepostError
 from workers.connectors.base import CoordinateRange, Reading, Width
 from workers.connectors.registry import connector_make
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, entry_digests
+from workers.evidence.folder import folder_error
 from workers.evidence.kernel import LaneQuestion, judge_block
 from workers.spark.session import engine_errors_mapped, error_rows_raise
 
@@ -115,11 +116,10 @@ def summary_row(index: int, lane: str, body: Callable[[], dict[str, Any]]) -> pa
         summary = json.dumps(body())
     except FencepostError as failure:
         error = json.dumps(failure.as_row(), default=str)
-    except OSError as failure:  # of its own folder, or short of something: a connector maps its end's
-        row = EvidenceUnwritable(
-            str(failure.filename or "the evidence folder"), failure.strerror or "no access"
-        ).as_row()
-        error = json.dumps(row)
+    except OSError as failure:  # of the evidence folder, or this machine's; a connector maps its end's own
+        if (away := folder_error(failure)) is None:
+            raise
+        error = json.dumps(away.as_row())
     imports_freeze()
     return pa.RecordBatch.from_arrays(
         [pa.array([index]), pa.array([lane]), pa.array([summary], pa.string()), pa.array([error], pa.string())],

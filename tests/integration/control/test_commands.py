@@ -164,7 +164,11 @@ def test_audit_that_nobody_waits_for_is_not_called_clean(pipeline):
     said = run("audit", "mail", "--json")
     assert said.code == 3 and said.body["state"] == "queued"
     shown = run("intents", "wait", said.body["intent"], "--timeout", "0")
-    assert shown.code == 3 and "No worker has taken it yet" in shown.out and "--here" in shown.out
+    assert (
+        shown.code == 3
+        and "no worker has taken it yet. No worker has been heard of." in shown.out
+        and "--here" in shown.out
+    )
     assert run("intents", "cancel", said.body["intent"]).code == 0
 
 

@@ -392,5 +392,5 @@ def test_queries_of_each_page_stay_few(
         client.get(reverse(name, args=[of]))
         with django_assert_max_num_queries(most):
             assert client.get(reverse(name, args=[of])).status_code == 200
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(6):
         client.get(reverse("work-list"))
