@@ -31,6 +31,8 @@ class ActingCharactersMiddleware:
         text = response.content.decode(response.charset, "replace")
         if ACTING.search(text):
             response.content = page_visible(text).encode(response.charset)
+            if response.has_header("Content-Length"):
+                response["Content-Length"] = str(len(response.content))
         return response
 
 
