@@ -70,6 +70,8 @@ def test_s11_a_new_password_ends_sessions_and_says_that_tokens_stand(client: Cli
         one.post("/sign-in/", {"username": "olga", "password": OLD})
     form = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW}
     assert client.post("/password/", {**form, "old_password": "wrong"}).status_code == 400
+    for _ in range(7):
+        assert client.post("/password/", {**form, "new_password1": "1", "new_password2": "1"}).status_code == 400
     after = client.post("/password/", form, follow=True).content.decode()
     assert "1 API token of yours still stand" in after and "A new password does not end tokens" in after
     assert other.get("/").status_code == 302, "the other session ended with the password"
@@ -193,6 +195,8 @@ def test_s12_characters_that_act_are_shown_on_pages_and_terminal(sign_in: SignIn
         assert not ACTING.search(answer.content.decode()), place
         assert int(answer["Content-Length"]) == len(answer.content)
     assert "\\u202erole\\x1b[2J" in client.get("/sources/orders/").content.decode()
+    answer = client.get("/api/v1/sources/orders")
+    assert not ACTING.search(answer.content.decode()) and answer.json()["options"]["table"] == f"t{RLO}{ESC}"
     edit = client.get("/sources/orders/edit/").content.decode()
     assert f"t{RLO}" in edit, "what a form gives back is as it was"
     out = StringIO()
