@@ -51,8 +51,8 @@ class Run:
 
 FINDINGS = {
     # finding -> (its row, shape, tone)
-    "lost": ("missing", "x", "warn"),
-    "duplicate": ("doubled", "diamond", "bad"),
+    "lost": ("lost", "x", "warn"),
+    "duplicate": ("duplicate", "diamond", "bad"),
     "premature": ("premature", "triangle-up", "bad"),
     "unknown": ("not provable", "circle-open", "unsure"),
 }

@@ -88,7 +88,9 @@ def end_edit(request: HttpRequest, word: str, name: str) -> HttpResponse:
             except FencepostError as error:
                 form.error_place(error)
             else:
-                messages.success(request, f"{name} is changed. What was tested before says nothing of it now: test it.")
+                messages.success(
+                    request, f"{name} is changed. Test it: results from before this change no longer count."
+                )
                 return redirect(word, name)
     else:
         form = EndForm(options=kind.options, has_name=False, initial=initial_of(found.options, kind.options))

@@ -17,6 +17,8 @@ from recovery_api.models import Audit
 
 DRAWN_LANES = 4
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
+CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
+"""Of people: the highest verified frontier, the judged frontier f, the head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], sta
         figure = None
         if number < DRAWN_LANES:
             figure = rail_figure(_places(stops, spelling), _runs(audit, name))
-        says = f"Frontiers of lane {name}: " + "; ".join(f"{one.name} {one.spelled}" for one in stops if one.spelled)
+        says = f"How far each side has come, lane {name}: " + "; ".join(
+            f"{one.name} {one.spelled}" for one in stops if one.spelled
+        )
         found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}.", scattered_of(audit, name)))
     return found
 
@@ -69,25 +73,30 @@ def stops_of(
         if floor
         else Stop("oldest row", lowest or "", "The oldest the source held; nothing is known to be dropped below it."),
         Stop(
-            "verified",
+            CLEAN,
             coordinate_format(verified, spelling) if verified else "",
-            "The highest frontier an audit found exactly once." if verified else "No audit found it exactly once yet.",
+            "Up to here an audit found every event exactly once."
+            if verified
+            else "No audit found it exactly once yet.",
             "calm",
         ),
-        Stop("judged at f", str(row.get("frontier_says") or ""), "Where the last audit judged.", judged_tone),
+        Stop(
+            CHECKED,
+            str(row.get("frontier_says") or ""),
+            "The last audit judged everything up to here (f).",
+            judged_tone,
+        ),
         Stop(
             "accepted up to",
             str(row.get("accepted_to_says") or ""),
-            "The highest coordinate in the acceptance record; below it some may be missing.",
+            "The newest event that the sink has; older ones may be missing.",
             "busy",
         ),
         *cursor_stops(row, status),
         Stop(
             "relay starts",
             coordinate_format(start, spelling) if start else "",
-            "What the sink hands the next relay run, which starts after it."
-            if start
-            else "No recovery has stored a start yet.",
+            "The next relay run starts after this." if start else "No recovery has set a start yet.",
             "calm",
         ),
         Stop(
@@ -97,7 +106,7 @@ def stops_of(
             "busy",
         ),
         Stop(
-            "head",
+            NEWEST,
             "" if row.get("head_says") in (None, "empty") else str(row["head_says"]),
             "The newest committed row.",
         ),
@@ -119,7 +128,7 @@ def cursor_stops(row: Mapping[str, Any], status: str) -> list[Stop]:
 def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
     """What can be drawn. The ambiguous window has no place of its own: it goes on from the cursor, to the head."""
     held = {stop.name: at for stop in stops if (at := _at(stop.spelled, spelling)) is not None}
-    windows = [stop for stop in stops if stop.name == WINDOW and "head" in held]
+    windows = [stop for stop in stops if stop.name == WINDOW and NEWEST in held]
     places = []
     for stop in stops:
         if stop.name not in held:
@@ -127,7 +136,7 @@ def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
         at = held[stop.name]
         place = Place(stop.name, stop.spelled, at.position, at.ordinal, stop.tone)
         if stop.name == CURSOR and windows:
-            end = held["head"]
+            end = held[NEWEST]
             says = f"{WINDOW}: {windows[0].spelled}"
             place = replace(place, until=(end.position, end.ordinal), until_says=says)
         places.append(place)

@@ -76,7 +76,7 @@ def _generation_lines(row: Row) -> list[str]:
     if claim := row["claim"]:
         what = f"claim {claim['state']}"
         if claim["landed"] is not None:
-            what += f", {claim['landed']} landed, {claim['absorbed']} were there already"
+            what += f", {claim['landed']} delivered, {claim['absorbed']} already present"
         if claim["superseded_by"]:
             who = f" ({claim['superseded_who']})" if claim["superseded_who"] else ""
             when = f" at {claim['superseded_at'][:19]}Z" if claim["superseded_at"] else ""

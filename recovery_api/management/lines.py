@@ -102,7 +102,7 @@ def audit_lines(row: Row) -> list[str]:
         f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
         f"  {row['says']}",
         f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
-        f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} obligations and {row['accepted']:,} accepted",
+        f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
     ]
     for lane, found in sorted(row["lanes"].items()):
         if safe := found.get("safe_frontier"):
@@ -139,7 +139,7 @@ def plan_lines(row: Row) -> list[str]:
         remedy = f" {condition['remedy']}" if condition["holds"] is not True and condition.get("remedy") else ""
         lines.append(f"  {condition['name']} {mark}: {condition['says']}{remedy}")
     if row["stranded"]:
-        lines.append(f"  The fence may strand {row['stranded']:,} events above f; the next recovery delivers them.")
+        lines.append(f"  Newer events that may be turned away: {row['stranded']:,}; the next relay run delivers them.")
     lines += [f"  {_finding(sample)}" for sample in row["samples"][:SAMPLES]]
     if row["state"] == "ready":
         lines.append(_next("approve", row["plan"], "--digest", row["digest"]))
@@ -165,7 +165,9 @@ def recovery_lines(row: Row) -> list[str]:
     lines.append(f"  frontier {row['frontier']}, generation {row['generation'] or 'none yet'}")
     if row["parts"] > 1:
         lines.append(f"  part {row['part']} of {row['parts']}")
-    lines.append(f"  landed {row['landed']:,}, absorbed {row['absorbed']:,}, altered {row['altered']:,}")
+    lines.append(
+        f"  delivered {row['landed']:,}, already present {row['absorbed']:,}, altered at the sink {row['altered']:,}"
+    )
     if row["problem"] and not row["outcome"]:
         lines.append(f"  In trouble: {row['problem'].get('text')}")
     if row["certificate_is_void"]:

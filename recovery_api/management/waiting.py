@@ -26,6 +26,9 @@ from recovery_api.services.intents import intents_sweep
 RUNNER = "workers.runners.here_run"
 NOBODY_AFTER_SECONDS = 5.0
 OR_HERE = " Or run it in this process: --here."
+SAY_AFTER_SECONDS = 2.0
+AGAIN_SECONDS = 10.0
+"""A step that lasts is said again so often where there is no bar to move."""
 
 
 def wait_arguments(parser: CommandParser, *, seconds: float | None = None) -> None:
@@ -62,6 +65,8 @@ def intent_await(intent: Intent, options: dict[str, Any], stderr: Any) -> Intent
                     show.say(alone)
             if intent.progress:
                 show.step(intent.progress)
+            elif waited >= SAY_AFTER_SECONDS:
+                show.step({"step": "waiting for a worker" if intent.state == IntentState.QUEUED else "begun"})
             threading.Event().wait(pause)
             pause = min(pause * 1.3, 1.0)
 
@@ -114,10 +119,11 @@ def progress_shown(stderr: Any) -> Any:
 
 
 class _Lines(AbstractContextManager["_Lines"]):
-    """One line a step, so that a log of it stays short."""
+    """One line a step, and one more for every ten seconds that it lasts: a log of it stays short, and is never silent."""
 
     def __init__(self, stderr: Any) -> None:
         self._stderr, self._step = stderr, ""
+        self._began = self._said_at = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -126,9 +132,13 @@ class _Lines(AbstractContextManager["_Lines"]):
         self._stderr.write(visible(text))
 
     def step(self, progress: dict[str, Any]) -> None:
+        now = time.monotonic()
         if progress.get("step") != self._step:
-            self._step = str(progress.get("step"))
+            self._step, self._began, self._said_at = str(progress.get("step")), now, now
             self._stderr.write(visible(progress_line(progress)))
+        elif now - self._said_at >= AGAIN_SECONDS:
+            self._said_at = now
+            self._stderr.write(visible(f"{progress_line(progress)} ({now - self._began:.0f} s so far)"))
 
 
 class _Bar(AbstractContextManager["_Bar"]):

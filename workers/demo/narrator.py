@@ -9,6 +9,8 @@ from typing import TextIO
 from recovery_api.domain.visible import visible
 
 WIDEST = 110
+PROGRESS = "      … "
+"""How a line of progress begins."""
 
 
 class Narrator:
@@ -34,6 +36,10 @@ class Narrator:
 
     def command(self, line: str) -> None:
         self._write(f"    $ {line}")
+
+    def progress(self, text: str) -> None:
+        """How far something is that takes its time. Said for whoever watches; no part of the story."""
+        self._write(f"{PROGRESS}{text}")
 
     def _write(self, text: str) -> None:
         self._stream.write(visible(text) + "\n")

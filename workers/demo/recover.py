@@ -11,16 +11,20 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
+from django.utils import timezone
 
 from recovery_api.domain.errors import Refused
+from recovery_api.selectors.workers import worker_presence
 from workers.demo.incident import ROOT
+from workers.demo.narrator import Narrator
 from workers.demo.world import World
 
 ON_CALL, TEAM_LEAD = "on-call", "team-lead"
@@ -47,10 +51,11 @@ class Said:
 class Operator:
     """Whoever is on call: says each command before running it, so that a slow one can be seen to run."""
 
-    def __init__(self, world: World, say: Callable[[str], None], is_progress_shown: bool = False) -> None:
+    def __init__(self, world: World, tell: Narrator, has_bar: bool = False) -> None:
+        """`has_bar`: the commands' own progress bars are shown, at a terminal; else their lines are told."""
         self.world = world
-        self._say = say
-        self._is_progress_shown = is_progress_shown
+        self._tell = tell
+        self._has_bar = has_bar
 
     def install(self) -> None:
         """The sink kit into `mail`, and its groups to the relay's and the recoverer's logins."""
@@ -110,15 +115,38 @@ class Operator:
     def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> Said:
         """`manage.py WORDS --json`. Raises: Refused where it ends with another code than one of `codes`."""
         line = shlex.join(["manage.py", *words])
-        self._say(line)
-        printed, problems, code = io.StringIO(), io.StringIO(), 0
+        self._tell.command(line)
+        printed, problems, code = io.StringIO(), _Told(self._tell), 0
         try:
-            call_command(*words, "--json", stdout=printed, stderr=None if self._is_progress_shown else problems)
+            call_command(*words, "--json", stdout=printed, stderr=None if self._has_bar else problems)
         except SystemExit as ended:
             code = int(ended.code or 0)
         if code not in codes:
             raise Refused(line, f"it ended with {code}: {problems.getvalue()}{printed.getvalue()}", "See var/demo.")
         return Said(code, json.loads(printed.getvalue().strip().splitlines()[-1]))
+
+
+class _Told(io.StringIO):
+    """What a command writes to stderr: kept, and told as progress line by line."""
+
+    def __init__(self, tell: Narrator) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            if line.strip():
+                self._tell.progress(line.strip())
+        return super().write(text)
+
+
+def worker_await(worker: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until a worker says that it is there. Raises: Refused where this one ended before it did."""
+    pause = threading.Event()
+    while worker_presence(timezone.now()).is_missing:
+        if worker.poll() is not None:
+            raise Refused("starting a worker", f"it ended with {worker.returncode}", f"See {log}.")
+        pause.wait(0.2)
 
 
 @contextmanager

@@ -185,7 +185,7 @@ class RecoveryRun:
                 self._move(
                     RecoveryState.ARMING,
                     EventKind.FIRE_REFUSED,
-                    "What was staged is not what was armed; arming and staging again.",
+                    "What was staged is not what was prepared; preparing and staging again.",
                     data=answer.data,
                 )
         return None
@@ -203,7 +203,7 @@ class RecoveryRun:
         self._move(
             RecoveryState.STAGING,
             EventKind.ARMED,
-            f"{batch.count} entries armed as arm {arm}.",
+            f"{batch.count} events prepared, arm {arm}.",
             fields={"armed_count": batch.count},
             data={"arm": arm, "count": str(batch.count), "digest": batch.digest},
         )
@@ -233,7 +233,7 @@ class RecoveryRun:
             case Next.STOPPED:
                 return self._end(then, f"Its claim at generation {generation} was released; nothing of it landed.")
             case _:
-                again = f"recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
+                again = f"found another batch staged than was prepared, {FIRE_ATTEMPTS} times"
                 problem = f"the sink {again if word == Word.MISMATCH else f'answered {word!r}'}"
                 remedy = "Look at what changes contents on the way."
                 raise Refused(f"Firing at generation {generation}", problem, remedy)
@@ -246,7 +246,7 @@ class RecoveryRun:
         self._move(
             RecoveryState.VERIFYING,
             EventKind.FIRED,
-            f"{newly} landed, {there_already} were there already ({how}).",
+            f"{newly} delivered, {there_already} already present ({how}).",
             fields={
                 "batch_index": part,
                 "landed_count": landed,
@@ -299,7 +299,7 @@ class RecoveryRun:
         own_claims.claims_give_up(self.recovery, self.sink, str(error))  # at a restored sink, too: it may be open there
         if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
             return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
-        before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
+        before = f"{self.recovery.landed_count} delivered before that. " if self.recovery.landed_count else ""
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class RecoveryRun:
             return False
         fence = own_claims.all_given_up(self.recovery, self.sink, "stopped by a person")
         done, parts = self.recovery.batch_index, self.recovery.batches
-        sent = f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
+        sent = f"after {done} of {parts} parts; {self.recovery.landed_count} delivered"
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 

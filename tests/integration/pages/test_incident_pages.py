@@ -234,7 +234,7 @@ def test_plan_says_who_may_approve_and_bars_its_author(pipeline: Pipeline, sign_
     address = reverse("plan", args=[plan.id])
     assert "another approver has to look at it" in sign_in("approver", name="ada").get(address).content.decode()
     for_grace = sign_in("approver", name="grace").get(address).content.decode()
-    assert "Anybody with the role approver may, but ada, who asked for it." in for_grace
+    assert "Any approver except ada, who made this plan." in for_grace
     assert "Approve 3 events" in for_grace and "secret" not in for_grace
     assert "Needs the role approver; you are viewer." in sign_in("viewer").get(address).content.decode()
 
@@ -349,11 +349,11 @@ def test_work_that_nobody_takes_is_said_and_may_be_withdrawn(
     intent = audit_request(pipeline, actor="ada", now=timezone.now() - timedelta(minutes=3), wake=False)
     client = sign_in("operator")
     listing = client.get(reverse("work-list")).content.decode()
-    assert "Nobody takes it." in listing and "make worker" in listing
+    assert "No worker takes it." in listing and "make worker" in listing
     assert "Queued for 3 min; no worker has taken it." in client.get(reverse("work", args=[intent.id])).content.decode()
     assert sign_in("viewer").post(reverse("work-cancel", args=[intent.id])).status_code == 403
     client.post(reverse("work-cancel", args=[intent.id]))
-    assert "Withdrawn before anybody took it." in client.get(reverse("work", args=[intent.id])).content.decode()
+    assert "Withdrawn before a worker took it." in client.get(reverse("work", args=[intent.id])).content.decode()
     again = client.post(reverse("work-cancel", args=[intent.id]), follow=True).content.decode()
     assert "a worker has taken it, or it is over" in again
 

@@ -212,7 +212,7 @@ def test_a_stop_between_two_parts_says_what_landed(world: World, tmp_path: Path)
         assert worker.wait(timeout=120) == 0
     recovery.refresh_from_db()
     assert recovery.outcome == RecoveryOutcome.STOPPED
-    assert "after 1 of 2 parts; 1 landed" in recovery.says
+    assert "after 1 of 2 parts; 1 delivered" in recovery.says
     assert world.accepted_keys() == ["e1"]
 
 
