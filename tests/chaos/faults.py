@@ -264,7 +264,8 @@ def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subproces
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

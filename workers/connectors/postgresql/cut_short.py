@@ -64,8 +64,8 @@ def _statement_timeout(connection: AnsweringConnection) -> FencepostError | None
 
 def _cut_short(connection: AnsweringConnection, setting: str, value: str, role: str, to: str) -> CutShort:
     remedy = (
-        f"It is not overridden: that is for whoever runs the server. Raise it for this role, ALTER ROLE {role} SET {setting} "
-        f"= {to}, and try again."
+        f"It is the server's administrator's word, so it stands. Raise it for this role (ALTER ROLE {role} SET {setting} = {to}),"
+        " or register the end with a statement_timeout_seconds of its own."
     )
     return CutShort(connection.endpoint, setting, value, connection.step.name, remedy)
 
