@@ -8,8 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError, connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from recovery_api.postgresql.base import DatabaseWrapper
 from recovery_api.domain.errors import NoAnswer
 from recovery_api.models import Intent, IntentState, RecoveryOutcome
 from tests.faults.proxy import Proxy, Wire
@@ -106,3 +108,21 @@ def test_l1_a_backend_at_work_is_waited_for_past_the_deadline(world: World, prox
     assert ended(recovery.intents.get()) == []
     recovery.refresh_from_db()
     assert (recovery.outcome, recovery.generations.count()) == (RecoveryOutcome.EXACTLY_ONCE, 1), recovery.says
+
+
+def test_l1_a_silent_control_database_is_given_up(transactional_db: None, proxy: Proxy) -> None:
+    through = {"HOST": "127.0.0.1", "PORT": proxy.port, "ANSWER_SECONDS": 1.0}
+    control = DatabaseWrapper({**connection.settings_dict, **through}, alias="through a proxy")
+    try:
+        with control.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        broken = proxy.break_at(Wire.REPLY_SWALLOWED, b"SELECT 2")
+        with pytest.raises(OperationalError), control.cursor() as cursor:
+            cursor.execute("SELECT 2")
+        assert broken.came.is_set()
+        control.close_if_unusable_or_obsolete()
+        with control.cursor() as cursor:
+            cursor.execute("SELECT 3")
+            assert cursor.fetchone() == (3,)
+    finally:
+        control.close()
