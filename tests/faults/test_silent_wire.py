@@ -11,9 +11,9 @@ import pytest
 from django.db import OperationalError, connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from recovery_api.postgresql.base import DatabaseWrapper
 from recovery_api.domain.errors import NoAnswer
 from recovery_api.models import Intent, IntentState, RecoveryOutcome
+from recovery_api.postgresql.base import DatabaseWrapper
 from tests.faults.proxy import Proxy, Wire
 from tests.integration.recovery.world import World, world_make
 from workers.runners import intent_run
@@ -55,15 +55,15 @@ def ended(intent: Intent) -> list[str]:
     return codes
 
 
-@pytest.mark.parametrize("is_for_all", [False, True], ids=["one_connection", "every_connection"])
 @pytest.mark.parametrize(
-    ("wire", "after"),
+    ("wire", "after", "is_for_all"),
     [
-        pytest.param(Wire.REQUEST_SWALLOWED, (CLAIM,), id="the_claim"),
-        pytest.param(Wire.REPLY_SWALLOWED, (CLAIM, COMMIT), id="the_claims_reply"),
-        pytest.param(Wire.REPLY_SWALLOWED, (RECORD,), id="the_records_read"),
-        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), id="the_fires_commit"),
-        pytest.param(Wire.REPLY_SWALLOWED, (FIRE, COMMIT), id="the_fires_commits_reply"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (CLAIM,), False, id="the_claim"),
+        pytest.param(Wire.REPLY_SWALLOWED, (CLAIM, COMMIT), True, id="the_claims_reply_and_every_connection"),
+        pytest.param(Wire.REPLY_SWALLOWED, (RECORD,), False, id="the_records_read"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), False, id="the_fires_commit"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), True, id="the_fires_commit_and_every_connection"),
+        pytest.param(Wire.REPLY_SWALLOWED, (FIRE, COMMIT), False, id="the_fires_commits_reply"),
     ],
 )
 def test_l1_a_recovery_ends_by_itself_whatever_a_silent_wire_swallows(
