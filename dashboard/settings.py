@@ -30,6 +30,9 @@ if DATABASES:
     # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
     DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # No call to it stays unanswered for good (recovery_api.postgresql); COPY and migrations are many calls, or unbounded.
+    if "postgresql" in DATABASES["default"]["ENGINE"]:
+        DATABASES["default"] |= {"ENGINE": "recovery_api.postgresql", "ANSWER_SECONDS": 120.0}
     # A network that swallows packets without a reset is noticed within half a minute, not in hours.
     for _name, _value in {
         "keepalives": 1,

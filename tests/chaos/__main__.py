@@ -1,7 +1,7 @@
 """`python -m tests.chaos --rounds N --seed S`: faults in random order, each round compared with the oracle.
 
-A round's `ended_after_seconds` runs from the end of the fault's own doing until the recovery has ended, by whatever
-workers were still needed; the waits of the sweep and of back-off are left out.
+A round's `ended_after_seconds` runs from when the recovery's first worker started, the fault's own doing included, until
+it has ended, by whatever workers were needed; the waits of the sweep and of back-off are left out.
 
 Exit 0: no duplicate, no loss, no recovery unsettled. 1: a round went wrong; the seed repeats it.
 """
@@ -78,8 +78,8 @@ def _run(given: argparse.Namespace, servers: object, directory: Path) -> int:
         row: dict[str, Any] = {"round": number, "fault": name}
         try:
             recovery = arena.prepare()
-            says = FAULTS[name](arena, recovery)
             disturbed = time.monotonic()
+            says = FAULTS[name](arena, recovery)
             recovery = arena.settle(arena.latest())
             row["ended_after_seconds"] = round(time.monotonic() - disturbed, 1)
             arena.reap()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -278,7 +278,7 @@ def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subproces
     try:
         yield process
     finally:
-        with suppress(ProcessLookupError):  # it ended by itself, as it was told to
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 

@@ -7,10 +7,8 @@ import os
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import psycopg
-from django.conf import settings
 from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.models import Recovery
@@ -41,7 +39,7 @@ def _recover_there(arena: Arena) -> dict[str, str]:
     environment["FENCEPOST_EVIDENCE_DIR"] = str(arena.directory / "evidence" / NAME)
     asked = json.dumps({"source": arena.world.source_options, "sink": arena.world.sink_options})
     done = subprocess.run(
-        [sys.executable, "-m", "tests.chaos.planes"],
+        [sys.executable, "-m", "tests.chaos.second_plane"],
         env=environment,
         input=asked,
         capture_output=True,
@@ -60,34 +58,3 @@ def _database(control: str) -> str:
         connection.execute(f"CREATE DATABASE {NAME}".encode())
     path = str(conninfo_to_dict(control)["dbname"])
     return control.removesuffix(path) + NAME if control.endswith(path) else control.replace(f"/{path}", f"/{NAME}", 1)
-
-
-def _there() -> None:
-    """In the second control plane's own process: register, plan, approve, recover; print how it ended."""
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-    from django.utils import timezone
-
-    from recovery_api.models import Pipeline
-    from recovery_api.services.ends import sink_create, source_create
-    from recovery_api.services.pipelines import pipeline_create
-    from tests.integration.recovery.world import World
-
-    asked = json.loads(sys.stdin.read())
-    call_command("migrate", verbosity=0)
-    now = timezone.now()
-    pipeline = Pipeline.objects.first()
-    if pipeline is None:
-        source = source_create("orders", "postgresql_outbox", asked["source"], actor="eve", now=now)
-        sink = sink_create("mail", "postgresql_kit", asked["sink"], actor="eve", now=now)
-        pipeline = pipeline_create("orders-mail", source, sink, actor="eve", now=now, options={"claim_wait_seconds": 3})
-    reach = [Path(asked[end]["connection"].removeprefix("file:")).read_text() for end in ("source", "sink")]
-    Path(settings.FENCEPOST_EVIDENCE_DIR).mkdir(parents=True, exist_ok=True)
-    recovery = World(*reach, asked["source"], asked["sink"], pipeline).recover()
-    print(json.dumps({"outcome": recovery.outcome, "generation": recovery.generation, "says": recovery.says}))
-
-
-if __name__ == "__main__":
-    _there()

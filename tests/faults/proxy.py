@@ -80,6 +80,13 @@ class Proxy:
         """New connections pass again; what was swallowed stays so."""
         self._break, self._all_swallowed = None, False
 
+    def refuse(self) -> None:
+        """No new connection is let in any more; the open ones stay as they are."""
+        self._is_closed = True
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
     def _listen(self) -> None:
         with contextlib.suppress(OSError):
             while not self._is_closed:

@@ -8,10 +8,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError, connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import NoAnswer
 from recovery_api.models import Intent, IntentState, RecoveryOutcome
+from recovery_api.postgresql.base import DatabaseWrapper
 from tests.faults.proxy import Proxy, Wire
 from tests.integration.recovery.world import World, world_make
 from workers.runners import intent_run
@@ -53,15 +55,15 @@ def ended(intent: Intent) -> list[str]:
     return codes
 
 
-@pytest.mark.parametrize("is_for_all", [False, True], ids=["one_connection", "every_connection"])
 @pytest.mark.parametrize(
-    ("wire", "after"),
+    ("wire", "after", "is_for_all"),
     [
-        pytest.param(Wire.REQUEST_SWALLOWED, (CLAIM,), id="the_claim"),
-        pytest.param(Wire.REPLY_SWALLOWED, (CLAIM, COMMIT), id="the_claims_reply"),
-        pytest.param(Wire.REPLY_SWALLOWED, (RECORD,), id="the_records_read"),
-        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), id="the_fires_commit"),
-        pytest.param(Wire.REPLY_SWALLOWED, (FIRE, COMMIT), id="the_fires_commits_reply"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (CLAIM,), False, id="the_claim"),
+        pytest.param(Wire.REPLY_SWALLOWED, (CLAIM, COMMIT), True, id="the_claims_reply_and_every_connection"),
+        pytest.param(Wire.REPLY_SWALLOWED, (RECORD,), False, id="the_records_read"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), False, id="the_fires_commit"),
+        pytest.param(Wire.REQUEST_SWALLOWED, (FIRE, COMMIT), True, id="the_fires_commit_and_every_connection"),
+        pytest.param(Wire.REPLY_SWALLOWED, (FIRE, COMMIT), False, id="the_fires_commits_reply"),
     ],
 )
 def test_l1_a_recovery_ends_by_itself_whatever_a_silent_wire_swallows(
@@ -106,3 +108,21 @@ def test_l1_a_backend_at_work_is_waited_for_past_the_deadline(world: World, prox
     assert ended(recovery.intents.get()) == []
     recovery.refresh_from_db()
     assert (recovery.outcome, recovery.generations.count()) == (RecoveryOutcome.EXACTLY_ONCE, 1), recovery.says
+
+
+def test_l1_a_silent_control_database_is_given_up(transactional_db: None, proxy: Proxy) -> None:
+    through = {"HOST": "127.0.0.1", "PORT": proxy.port, "ANSWER_SECONDS": 1.0}
+    control = DatabaseWrapper({**connection.settings_dict, **through}, alias="through a proxy")
+    try:
+        with control.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        broken = proxy.break_at(Wire.REPLY_SWALLOWED, b"SELECT 2")
+        with pytest.raises(OperationalError), control.cursor() as cursor:
+            cursor.execute("SELECT 2")
+        assert broken.came.is_set()
+        control.close_if_unusable_or_obsolete()
+        with control.cursor() as cursor:
+            cursor.execute("SELECT 3")
+            assert cursor.fetchone() == (3,)
+    finally:
+        control.close()

@@ -134,6 +134,7 @@ def connection_open(
             prepare_threshold=None,
         )
     connection.begin_to_listen(endpoint, conninfo, application_name, address.answer_timeout_seconds, step)
+    connection.statement_seconds = address.statement_timeout_seconds
     try:
         with driver_errors(endpoint, address.names), limits_named(connection):
             own_database_refuse(connection, address.reference)
