@@ -80,6 +80,7 @@ def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_clean
         assert answer["fenced_stragglers"] == 1
         assert answer["after"] == {"lost": 0, "duplicates": 0, "premature": 0, "exactly_once": True}
         assert f"Incident {incident}." in ended.stderr
+        assert "[FAILS]" not in ended.stderr and "[unknown]" not in ended.stderr  # T17
 
 
 def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(run_demo: RunDemo, prefix: str) -> None:
