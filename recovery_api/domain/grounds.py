@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass
 from enum import StrEnum
 
@@ -207,3 +207,37 @@ def _doubts(found: Catalogue, drawn: bool = True) -> tuple[str, ...]:
         said.append(f"role {held.role!r} may {held.right.value} {held.place}")
     said += [f"{one.name}, {one.setter.value} {one.place}" for one in found.setters]
     return tuple(dict.fromkeys(said))
+
+
+def came_late(earlier: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """How many rows, at the least, came in at or below one frontier between two readings of the history there.
+
+    Fingerprints as the readings give them: `count`, and `positions`, a sum over the coordinates. Fewer rows than before
+    say nothing: retention dropped some, and what came beside that cannot be told from it.
+
+    >>> came_late({"count": 3, "positions": 9}, {"count": 4, "positions": 14})
+    1
+    >>> came_late({"count": 3, "positions": 9}, {"count": 3, "positions": 11})  # one went, another came
+    1
+    >>> came_late({"count": 3, "positions": 9}, {"count": 2, "positions": 4})
+    0
+    """
+    more = now["count"] - earlier["count"]
+    if more == 0 and now["positions"] != earlier["positions"]:
+        return 1
+    return max(more, 0)
+
+
+def late_says(count: int, named: Collection[str], f: str, since: str, missing: Collection[str] = ()) -> str:
+    """The sentence for rows that came in at or below `f` after it was taken to be safe. `since`: after what.
+
+    `missing`: those of the named that the sink does not have.
+
+    >>> late_says(1, ["3"], "5", "the frontier was pinned", ["3"])
+    '1 row at or below 5 was committed after the frontier was pinned (3; not at the sink: 3): others may follow'
+    """
+    rows = f"{count} rows at or below {f} were" if count > 1 else f"1 row at or below {f} was"
+    more = ", …" if count > len(named) > 0 else ""
+    which = f"{', '.join(named)}{more}" if named else "it cannot be told which"
+    lacking = f"; not at the sink: {', '.join(missing)}" if missing else ""
+    return f"{rows} committed after {since} ({which}{lacking}): others may follow"

@@ -31,6 +31,11 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, tuple[Coordinate, int | N
     return found
 
 
+def audit_newest(pipeline: Pipeline) -> Audit | None:
+    """The newest audit that stands."""
+    return Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).order_by("-finished_at").first()
+
+
 def audit_get(audit_id: UUID | str) -> Audit:
     """Raises: NotFound."""
     try:

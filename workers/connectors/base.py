@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
@@ -84,6 +84,12 @@ class SafeFrontier:
     standing: Standing = Standing.ASSUMED
     catalogue: str = ""
     incarnation: str = ""
+
+    def unproven(self, because: str) -> SafeFrontier:
+        """The same frontier, on a ground that is only assumed from now on."""
+        said = f"Its ground ({self.ground}) does not stand any more: {because}."
+        weakness = f"{said} {self.weakness}" if self.weakness else said
+        return replace(self, standing=Standing.ASSUMED, weakness=weakness)
 
 
 @dataclass(slots=True)

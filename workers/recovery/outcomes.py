@@ -104,7 +104,10 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
             )
         case Outcome.INCOMPLETE:
             lost = audit.lost_count - audit.acknowledged_count
-            return f"Incomplete at {at}: {lost} events are still lost. Plan again; the next delta carries the rest."
+            late = "".join(f" Late: {lane['late']}." for lane in audit.lanes.values() if lane.get("late"))
+            return (
+                f"Incomplete at {at}: {lost} events are still lost.{late} Plan again; the next delta carries the rest."
+            )
         case Outcome.HAZARD:
             return (
                 f"Complete at {at}; the record holds {audit.premature_count} premature and {audit.duplicate_count} "

@@ -29,7 +29,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.recovery.listing import listing_rows
-from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
+from workers.recovery.verdicts import evidence_digest, lane_verdicts, late_refute, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import (
     batch_inspect,
@@ -81,6 +81,11 @@ def plan_run(intent: Intent, report: Any) -> None:
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
+            "late": [one.late.says for one in found.lanes.values() if one.late],
+            "source_xmin": found.source_reading.handle.get("xmin"),
+            "history": {
+                lane: {name: str(value) for name, value in one.fingerprint.items()} for lane, one in found.lanes.items()
+            },
             "parts": [frontier_as_row(part) for part in parts],
             "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
             "weaknesses": weaknesses(found, lane_verdicts(found)),
@@ -90,6 +95,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         "evidence_digest": evidence_digest(found),
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
     }
+    late_refute(pipeline, found, but=plan)
     rows = [condition.as_row() for condition in conditions]
     if verdict is PlanVerdict.REFUSED:
         assert refusal is not None

@@ -30,7 +30,6 @@ from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_directory,
     request_make,
-    safe_from_rows,
     session_open,
     sink_check,
     sink_connector,
@@ -143,7 +142,7 @@ class _Run:
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
             frontier=part,
-            proven=safe_from_rows(plan.pins["safe"]),
+            plan=plan,
             generation=generation,
             approved=plan.evidence_uri,
             excluded=unrepresentable_read(plan.evidence_uri),
@@ -259,7 +258,7 @@ class _Run:
             self.recovery.pipeline,
             evidence_directory("recoveries", name),
             frontier=frontier_from_row(self.recovery.frontier),
-            proven=safe_from_rows(self.recovery.plan.pins["safe"]),
+            plan=self.recovery.plan,
         )
         started_at = timezone.now()
         with evidence_read(self.session, request, self.report) as found:

@@ -15,9 +15,11 @@ from django.utils import timezone
 from recovery_api.domain import verdicts
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
+from recovery_api.domain.grounds import Standing
 from recovery_api.domain.verdicts import Below, Status, Verdict
-from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
+from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
+from recovery_api.services.grounds import ground_refute
 from workers.connectors.base import LaneReading
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
@@ -56,6 +58,7 @@ def audit_write(
     judged = lane_verdicts(found)
     worst = verdict_worst(judged)
     counts = [verdict.counts for verdict in judged.values()]
+    late_refute(pipeline, found)
     return audit_record(
         pipeline,
         status=STATUS[worst.status],
@@ -63,7 +66,9 @@ def audit_write(
         now=timezone.now(),
         started_at=started_at,
         is_full=is_full,
-        says=" ".join([*worst.says, *_duplicates_says(found), *_gaps_says(found), *_above_says(found)]),
+        says=" ".join(
+            [*worst.says, *late_says(found), *_duplicates_says(found), *_gaps_says(found), *_above_says(found)]
+        ),
         intent=intent,
         recovery=recovery,
         generation=recovery.generation if recovery else None,
@@ -103,7 +108,12 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
             "waits_for": list(safe.waits_for),
             "weakness": safe.weakness,
             "standing": safe.standing.value,
+            "coordinate": coordinate_as_row(safe.coordinate) if safe.coordinate else None,
+            "catalogue": safe.catalogue,
+            "incarnation": safe.incarnation,
         },
+        "source_xmin": found.source_reading.handle.get("xmin"),
+        "late": lane.late.says if lane.late else None,
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
         "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
         "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
@@ -189,16 +199,35 @@ def _above_says(found: Evidence) -> list[str]:
     return said
 
 
+def late_refute(pipeline: Pipeline, found: Evidence, but: Plan | None = None) -> None:
+    """What was concluded before on a ground that late rows refute is void from now on."""
+    for lane in found.lanes.values():
+        if lane.late:
+            lowest = min(lane.late.first, default=None)
+            ground_refute(
+                pipeline.source, lane.lane, lowest, lane.late.says, actor="worker", now=timezone.now(), but=but
+            )
+
+
+def late_says(found: Evidence) -> list[str]:
+    """What came in at or below a frontier after it was taken to be safe."""
+    return [f"Late: {lane.late.says}." for lane in found.lanes.values() if lane.late]
+
+
 def _gaps_says(found: Evidence) -> list[str]:
-    """How many numbers of a sequence hold no committed row up to the frontier, which is no loss."""
-    counts = {lane.lane: gap_count(found, lane) for lane in found.lanes.values()}
-    return [
-        f"{count} {'number' if count == 1 else 'numbers'} up to {found.spell(found.lanes[lane].frontier)} "
-        f"{'has' if count == 1 else 'have'} no committed row, and nothing old enough can still commit one: "
-        "a benign gap, as rollbacks leave it."
-        for lane, count in counts.items()
-        if count
-    ]
+    """How many numbers of a sequence hold no committed row up to the frontier: no loss, as sure as the frontier is safe."""
+    said = []
+    for lane in found.lanes.values():
+        count = gap_count(found, lane)
+        if not count:
+            continue
+        numbers = f"{count} {'number' if count == 1 else 'numbers'} up to {found.spell(lane.frontier)}"
+        numbers += f" {'has' if count == 1 else 'have'} no committed row"
+        if lane.reading.safe.standing is Standing.PROVEN:
+            said.append(f"{numbers}, and nothing can still commit one: a benign gap, as rollbacks leave it.")
+        else:
+            said.append(f"{numbers}; that none can still commit is not proven: {lane.reading.safe.weakness}")
+    return said
 
 
 def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:

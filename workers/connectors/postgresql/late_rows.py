@@ -55,7 +55,12 @@ def pinned_make(connection: psycopg.Connection[Any], opened: Opened, snapshot_id
         return None
     row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
     assert row is not None
-    return {"snapshot": snapshot_id, "xmin": str(int(row[0]) % 2**32)}
+    return {"snapshot": snapshot_id, "xmin": xid_of(int(row[0]))}
+
+
+def xid_of(number: int) -> str:
+    """A transaction id as rows carry it: the lower 32 of its 64 bits."""
+    return str(number % 2**32)
 
 
 def late_look(

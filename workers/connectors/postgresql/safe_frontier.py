@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
-from recovery_api.domain.grounds import Standing, doubts_say, standing_of
+from recovery_api.domain.grounds import doubts_say, standing_of
 from workers.connectors.base import SafeFrontier
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
 
@@ -150,13 +150,6 @@ def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | No
         () if has_transaction_ids else waits_for,
         weakness,
     )
-
-
-def unproven(safe: SafeFrontier, because: str) -> SafeFrontier:
-    """The same frontier on a ground that is only assumed from now on, for this reason."""
-    said = f"The ground ({safe.ground}) is no longer shown: {because}."
-    weakness = f"{said} {safe.weakness}" if safe.weakness else said
-    return replace(safe, standing=Standing.ASSUMED, weakness=weakness)
 
 
 def transactions_wait(

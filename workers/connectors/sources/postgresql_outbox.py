@@ -37,13 +37,13 @@ from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
 from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.inspection import source_inspect
-from workers.connectors.postgresql.late_rows import UNSEEN, may_see_late, pinned_make
+from workers.connectors.postgresql.late_rows import UNSEEN, may_see_late, pinned_make, xid_of
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
 from workers.connectors.postgresql.relay_cursor import cursor_read
-from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read, unproven
+from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
 from workers.evidence.schemas import HISTORY
@@ -234,14 +234,14 @@ class PostgresqlOutbox:
                 safe = safe_frontier.by_transaction_ids(snapshot, transactions, judged.doubts, is_attested)
         digest = self._catalogue(connection, opened).digest
         if digest != found.digest:
-            safe = unproven(safe, "who may write the table changed while it was read")
+            safe = safe.unproven("who may write the table changed while it was read")
         safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
         weaknesses = [safe.weakness] if safe.weakness else []
         if not may_see_late(connection, opened):
             weaknesses.append(UNSEEN)
         floor, notes, is_seen = self._floor(connection, opened, extent)
         lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
-        handle = handle_of(connection, opened, extent, snapshot_id)
+        handle = {**handle_of(connection, opened, extent, snapshot_id), "xmin": xid_of(snapshot.xmin)}
         return Reading(identity, handle, {LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
 
     def _floor(
