@@ -6,6 +6,7 @@ Three grounds, strongest first (and a replica, which has none of its own):
 2. *share lock*: the snapshot was taken while no inserting transaction was open, and every number is drawn in its INSERT;
 3. *grace*: the head was read, then the transactions open at that moment were waited for, a configured time at most.
 A gap in the numbers means nothing by itself: a rolled-back transaction leaves one, and an open one may still fill it.
+How much of each is known, recovery_api.domain.grounds says.
 """
 
 from __future__ import annotations
