@@ -50,21 +50,26 @@ ORDER BY own.oid
 """
 """The identity of a partition is its root's: the sequence depends on the root's column only."""
 
-USABLE = """
+WHO_AND_WHERE = """
 usable AS (
     SELECT r.oid, r.rolname::text, r.rolcreaterole FROM pg_roles r
     WHERE NOT r.rolsuper AND r.rolname !~ '^pg_' AND (r.rolcanlogin
         OR EXISTS (SELECT FROM pg_stat_activity a WHERE a.usesysid = r.oid AND a.datname = current_database())
         OR NOT EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid
                        AND c.oid::bigint = ANY(%(tables)s::bigint[] || %(sequences)s::bigint[])))
+), membership AS (
+    SELECT m.member, m.roleid FROM pg_auth_members m
+    UNION
+    SELECT d.datdba, r.oid FROM pg_database d JOIN pg_roles r ON r.rolname = 'pg_database_owner'
+    WHERE d.datname = current_database()
+), acting AS (
+    SELECT usable.oid, usable.rolname, usable.oid AS acts FROM usable
+    UNION
+    SELECT acting.oid, acting.rolname, membership.roleid FROM acting JOIN membership ON membership.member = acting.acts
 ), reach AS (
-    SELECT u.rolname, x.oid AS acts, x.rolname::text AS acts_name, x.rolsuper
-    FROM usable u JOIN pg_roles x ON pg_has_role(u.oid, x.oid, 'MEMBER')
-)
-"""
-
-RIGHTS = f"""
-WITH {USABLE}, places AS (
+    SELECT acting.rolname, x.oid AS acts, x.rolname::text AS acts_name, x.rolsuper
+    FROM acting JOIN pg_roles x ON x.oid = acting.acts
+), places AS (
     SELECT DISTINCT ON (c.relowner, c.relacl::text, a.attacl::text, c.oid::bigint = %(root)s::bigint)
         c.oid, c.oid::regclass::text AS place, c.relowner, a.attnum
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %(column)s::text
@@ -74,6 +79,10 @@ WITH {USABLE}, places AS (
     SELECT c.oid, c.oid::regclass::text AS place, c.relowner FROM pg_class c
     WHERE c.oid::bigint = ANY(%(sequences)s::bigint[])
 )
+"""
+
+RIGHTS = f"""
+WITH RECURSIVE {WHO_AND_WHERE}
 SELECT reach.rolname, held.what, places.place
 FROM reach CROSS JOIN places CROSS JOIN LATERAL (VALUES
     ('OWN', reach.acts = places.relowner),
@@ -115,15 +124,14 @@ ORDER BY 1, 2, 3
 """
 
 BORROWED = f"""
-WITH RECURSIVE {USABLE}, powerful AS (
+WITH RECURSIVE {WHO_AND_WHERE}, powerful AS (
     SELECT r.oid FROM pg_roles r WHERE r.rolsuper
     UNION
-    SELECT r.oid FROM pg_roles r JOIN pg_class c ON c.oid::bigint = ANY(%(tables)s::bigint[])
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %(column)s::text
-    WHERE pg_has_role(r.oid, c.relowner, 'MEMBER') OR has_column_privilege(r.oid, c.oid, a.attnum, 'INSERT')
-       OR has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE') OR has_table_privilege(r.oid, c.oid, 'TRIGGER')
+    SELECT r.oid FROM pg_roles r CROSS JOIN places p
+    WHERE pg_has_role(r.oid, p.relowner, 'MEMBER') OR has_column_privilege(r.oid, p.oid, p.attnum, 'INSERT, UPDATE')
+       OR has_table_privilege(r.oid, p.oid, 'TRIGGER')
     UNION
-    SELECT r.oid FROM pg_roles r JOIN pg_class q ON q.oid::bigint = ANY(%(sequences)s::bigint[])
+    SELECT r.oid FROM pg_roles r CROSS JOIN sequences q
     WHERE pg_has_role(r.oid, q.relowner, 'MEMBER') OR has_sequence_privilege(r.oid, q.oid, 'USAGE, UPDATE')
 ), through (oid) AS (
     SELECT unnest(%(tables)s::bigint[])::oid
@@ -142,6 +150,7 @@ UNION
 SELECT p.oid::regprocedure::text, 'FUNCTION', p.prosrc
 FROM pg_proc p
 WHERE p.prosecdef AND p.proowner IN (SELECT oid FROM powerful)
+  AND p.prolang NOT IN (SELECT l.oid FROM pg_language l WHERE l.lanname IN ('c', 'internal'))
   AND (EXISTS (SELECT FROM pg_trigger t WHERE t.tgfoid = p.oid)
        OR EXISTS (SELECT FROM reach WHERE NOT reach.rolsuper AND has_function_privilege(reach.acts, p.oid, 'EXECUTE')))
   AND EXISTS (SELECT FROM usable)
@@ -151,7 +160,8 @@ FROM pg_event_trigger e JOIN pg_proc p ON p.oid = e.evtfoid JOIN pg_roles r ON r
 WHERE e.evtenabled <> 'D' AND NOT r.rolsuper
 ORDER BY 1, 2
 """
-"""What runs with rights of somebody else: views and rules over the table, definer functions, event triggers."""
+"""What runs with rights of somebody else: views and rules over the table, definer functions, event triggers. Functions in
+C are left out: only a superuser can bring one in."""
 
 
 def catalogue_read(connection: psycopg.Connection[Any], column: str, width: int, table: Table) -> Catalogue:
