@@ -81,10 +81,11 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The coordinate's first column on one table or partition. `default`: as PostgreSQL prints it, None for none."""
+    """The coordinate's first column on one table or partition. `is_foreign`: it lies on another server. `default`: as PostgreSQL prints it, None for none."""
 
     place: str
     is_root: bool
+    is_foreign: bool
     type: str
     is_not_null: bool
     identity: str
@@ -111,7 +112,7 @@ class Catalogue:
         Partitions are not told apart: a new one that is like the others changes nothing.
         """
         columns = {
-            (c.type, c.is_not_null, c.identity, c.default, astuple(c.sequence) if c.sequence else None)
+            (c.is_foreign, c.type, c.is_not_null, c.identity, c.default, astuple(c.sequence) if c.sequence else None)
             for c in self.columns
         }
         rights = {(held.role, held.right.value) for held in self.rights}
@@ -132,6 +133,7 @@ class Judged:
 
 ONLY_NEXTVAL = re.compile(r"nextval\('.*'::regclass\)", re.S)
 OWN_TRANSACTION = ("pg_current_xact_id()", "txid_current()")
+FOREIGN = "{} is a foreign table: its rows are committed on another server"
 DOUBTS_NAMED = 5
 
 
@@ -145,6 +147,9 @@ def drawn_judge(found: Catalogue) -> Judged:
     sequences = {column.sequence.oid for column in found.columns if column.sequence}
     for column in found.columns:
         name = f"{found.name!r} of {column.place}"
+        if column.is_foreign:
+            obstacles.append(FOREIGN.format(column.place))
+            continue
         if not column.identity and column.default is None and not column.is_root:
             continue  # nothing is drawn here: its rows come by way of the table, or from who may supply a number
         if column.sequence is None or not (column.identity or ONLY_NEXTVAL.fullmatch(column.default or "")):
@@ -168,6 +173,9 @@ def transaction_ids_judge(found: Catalogue) -> Judged:
     obstacles = []
     for column in found.columns:
         name = f"{found.name!r} of {column.place}"
+        if column.is_foreign:
+            obstacles.append(FOREIGN.format(column.place))
+            continue
         if column.type != "xid8":
             obstacles.append(f"{name} is {column.type}, not xid8")
             continue

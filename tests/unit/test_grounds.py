@@ -23,7 +23,7 @@ from recovery_api.domain.grounds import (
 )
 
 DRAWN = Sequence(9, "public.outbox_id_seq", 1, 1, False)
-ROOT = Column("public.outbox", True, "bigint", True, "a", None, DRAWN)
+ROOT = Column("public.outbox", True, False, "bigint", True, "a", None, DRAWN)
 PLAIN = Catalogue(7, "id", 1, False, (ROOT,), (), ())
 LEAF = replace(ROOT, place="public.outbox_1", is_root=False)
 
@@ -70,6 +70,12 @@ def test_a_partition_without_a_default_draws_nothing_and_a_table_without_one_pro
     bare = {"identity": "", "sequence": None}
     assert drawn_judge(replace(PLAIN, columns=(ROOT, replace(LEAF, **bare)))).obstacles == ()
     assert drawn_judge(replace(PLAIN, columns=(replace(ROOT, **bare),))).obstacles
+
+
+def test_rows_on_another_server_are_no_ground() -> None:
+    found = replace(PLAIN, columns=(ROOT, replace(LEAF, is_foreign=True)))
+    assert "another server" in drawn_judge(found).obstacles[0]
+    assert any("another server" in one for one in transaction_ids_judge(found).obstacles)
 
 
 def test_an_unlogged_table_may_start_its_numbers_again() -> None:

@@ -246,6 +246,32 @@ def test_t24_identity_on_a_partitioned_table_is_proven_as_for_a_plain_one(bench:
     assert opened.catalogue != digest
 
 
+def test_t24_a_right_on_a_partition_between_root_and_leaf_is_found(bench: Bench) -> None:
+    """T24: each table of the tree has rights of its own, the ones that hold no rows themselves included."""
+    nested = PARTITIONED.replace("TO (MAXVALUE)", "TO (MAXVALUE) PARTITION BY RANGE (id)")
+    closed = Closed(bench, f"{nested}; CREATE TABLE outbox_leaf PARTITION OF outbox_high DEFAULT", LOCKED)
+    assert closed.safe().standing is Standing.PROVEN
+    closed.run("GRANT INSERT ON outbox_high TO {app}")
+    assert closed.safe().standing is Standing.ASSUMED
+
+
+def test_a_partition_on_another_server_is_read_and_is_no_ground(bench: Bench) -> None:
+    bench.run.execute(
+        "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY, content jsonb) PARTITION BY RANGE (id);"
+        "CREATE TABLE outbox_here PARTITION OF outbox FOR VALUES FROM (MINVALUE) TO (100);"
+        "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw"
+    )
+    bench.run.execute(
+        "CREATE FOREIGN TABLE outbox_far PARTITION OF outbox FOR VALUES FROM (100) TO (MAXVALUE) SERVER files"
+        " OPTIONS (program 'echo 100,{}', format 'csv')"
+    )
+    bench.run.execute("INSERT INTO outbox (content) VALUES ('{}')")
+    source = bench.source(**LOCKED)
+    reading = source.pin()
+    assert lane(reading).safe.standing is Standing.ASSUMED and "another server" in (lane(reading).safe.weakness or "")
+    assert any("keeps no xmin" in one for one in reading.weaknesses)
+
+
 def test_a_serial_whose_writers_draw_from_it_is_not_proven(bench: Bench) -> None:
     closed = Closed(bench, "CREATE TABLE outbox (id bigserial PRIMARY KEY, key text, content jsonb)", LOCKED)
     assert closed.safe().standing is Standing.PROVEN

@@ -22,9 +22,19 @@ from recovery_api.domain.grounds import Catalogue, Column, Held, Right, Sequence
 from workers.connectors.postgresql.catalogue import Table
 from workers.connectors.postgresql.safe_frontier import Drawn
 
+TREE = """
+WITH RECURSIVE tree AS (
+    SELECT %s::bigint::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+)
+SELECT tree.oid::bigint FROM tree
+"""
+"""The table, its partitions, and theirs: each has an owner and rights of its own."""
+
 COLUMNS = """
 WITH own AS (
-    SELECT c.oid, a.attnum, a.attidentity, a.attnotnull, a.atttypid, d.oid AS default_oid,
+    SELECT c.oid, c.relkind, a.attnum, a.attidentity, a.attnotnull, a.atttypid, d.oid AS default_oid,
            pg_get_expr(d.adbin, d.adrelid) AS says
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %(column)s::text
@@ -40,7 +50,7 @@ WITH own AS (
          AND n.refclassid = 'pg_class'::regclass AND n.deptype = 'n' LIMIT 1)) AS sequence
     FROM own
 ), root AS (SELECT sequence FROM drawn WHERE oid::bigint = %(root)s::bigint)
-SELECT own.oid::bigint, own.oid::regclass::text, format_type(own.atttypid, NULL), own.attnotnull,
+SELECT own.oid::bigint, own.oid::regclass::text, own.relkind = 'f', format_type(own.atttypid, NULL), own.attnotnull,
        own.attidentity::text, own.says, s.seqrelid::bigint, s.seqrelid::regclass::text, s.seqcache, s.seqincrement,
        s.seqcycle
 FROM own JOIN drawn ON drawn.oid = own.oid
@@ -166,15 +176,17 @@ C are left out: only a superuser can bring one in."""
 
 def catalogue_read(connection: psycopg.Connection[Any], column: str, width: int, table: Table) -> Catalogue:
     """What the catalogue shows now of `column`, the first of the coordinate's `width`, on the table and every leaf."""
-    tables = list(dict.fromkeys([table.oid, *table.leaves]))
     with _pinned_names(connection):
+        tables = [oid for (oid,) in connection.execute(TREE.encode(), [table.oid])]
         columns = []
         sequences: list[int] = []
         at = {"column": column, "tables": tables, "root": table.oid}
-        for oid, place, type_, is_not_null, identity, default, *drawn in connection.execute(COLUMNS.encode(), at):
+        for oid, place, is_foreign, type_, is_not_null, identity, default, *drawn in connection.execute(
+            COLUMNS.encode(), at
+        ):
             sequence = Sequence(*drawn) if drawn[0] is not None else None
             sequences += [sequence.oid] if sequence else []
-            columns.append(Column(place, oid == table.oid, type_, is_not_null, identity, default, sequence))
+            columns.append(Column(place, oid == table.oid, is_foreign, type_, is_not_null, identity, default, sequence))
         at["sequences"] = sorted(set(sequences))
         rights = [Held(role, Right[what], place) for role, what, place in connection.execute(RIGHTS.encode(), at)]
         setters = [

@@ -25,7 +25,7 @@ from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.indexes import is_coordinate_unique
-from workers.connectors.postgresql.late_rows import UNSEEN, may_see_late
+from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
@@ -56,8 +56,8 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             facts["identity"] = identity_of(opened, snapshot)
             facts["ground"], reasons = _ground(connection, options, opened)
             weaknesses += reasons
-            if not may_see_late(connection, opened):
-                weaknesses.append(UNSEEN)
+            if unseen := late_unseen(connection, opened):
+                weaknesses.append(unseen)
             if opened.server.is_in_recovery:
                 facts["replayed"] = replay_position(connection)
             extent = extent_read(connection, opened.mapped)

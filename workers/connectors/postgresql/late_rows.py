@@ -43,15 +43,27 @@ UNSEEN = (
 )
 
 
-def may_see_late(connection: psycopg.Connection[Any], opened: Opened) -> bool:
-    """Whether the role may read the table's xmin."""
-    row = connection.execute("SELECT has_table_privilege(%s::bigint::oid, 'SELECT')", [opened.table.oid]).fetchone()
-    return bool(row and row[0])
+NO_XMIN = "Late rows cannot be seen here: a part of the table keeps no xmin (a foreign table, or another access method than heap)."
+KEEPS_XMIN = """
+SELECT has_table_privilege(%s::bigint::oid, 'SELECT'), NOT EXISTS (
+    SELECT FROM pg_class c LEFT JOIN pg_am m ON m.oid = c.relam
+    WHERE c.oid::bigint = ANY(%s::bigint[]) AND (c.relkind = 'f' OR m.amname <> 'heap'))
+"""
+
+
+def late_unseen(connection: psycopg.Connection[Any], opened: Opened) -> str | None:
+    """Why late rows cannot be seen in the table, or None: the role may read its xmin."""
+    row = connection.execute(KEEPS_XMIN.encode(), [opened.table.oid, list(opened.table.leaves)]).fetchone()
+    assert row is not None
+    may_read, is_kept = row
+    if not is_kept:
+        return NO_XMIN
+    return None if may_read else UNSEEN
 
 
 def pinned_make(connection: psycopg.Connection[Any], opened: Opened, snapshot_id: str) -> dict[str, Any] | None:
     """The pinning snapshot as a reading's handle carries it; None where late rows cannot be seen."""
-    if opened.server.is_in_recovery or not may_see_late(connection, opened):
+    if opened.server.is_in_recovery or late_unseen(connection, opened):
         return None
     row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
     assert row is not None

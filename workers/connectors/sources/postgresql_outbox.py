@@ -37,7 +37,7 @@ from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
 from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.inspection import source_inspect
-from workers.connectors.postgresql.late_rows import UNSEEN, may_see_late, pinned_make, xid_of
+from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
@@ -237,8 +237,8 @@ class PostgresqlOutbox:
             safe = safe.unproven("who may write the table changed while it was read")
         safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
         weaknesses = [safe.weakness] if safe.weakness else []
-        if not may_see_late(connection, opened):
-            weaknesses.append(UNSEEN)
+        if unseen := late_unseen(connection, opened):
+            weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
         lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
         handle = {**handle_of(connection, opened, extent, snapshot_id), "xmin": xid_of(snapshot.xmin)}
