@@ -119,7 +119,7 @@ def audit_lines(row: Row) -> list[str]:
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
         lines.append(f"  and {more:,} more in {row['evidence']['uri']}")
     if row["is_void"]:
-        lines.append("  Void: the sink was restored after it.")
+        lines.append(f"  Void: {row['void_says']}")
     if row["status"] in ("owed", "hazard"):
         lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["status"] == "unknown":
@@ -171,7 +171,7 @@ def recovery_lines(row: Row) -> list[str]:
     if row["problem"] and not row["outcome"]:
         lines.append(f"  In trouble: {row['problem'].get('text')}")
     if row["certificate_is_void"]:
-        lines.append("  Its certificate is void: the sink was restored after it.")
+        lines.append(f"  Its certificate is void: {row['certificate_void_says']}")
     if row["outcome"] == "unknown" or (row["problem"] and not row["outcome"]):
         lines.append(_next("recovery", row["recovery"], "settle", "--wait"))
     elif row["outcome"] in ("fenced", "incomplete", "refused", "stopped"):

@@ -91,6 +91,7 @@ class Recovery(models.Model):
     certificate = models.JSONField(null=True, blank=True)
     certificate_digest = models.TextField(blank=True, default="")
     certificate_void_since = models.DateTimeField(null=True, blank=True)
+    certificate_void_says = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True, blank=True)
     fired_at = models.DateTimeField(null=True, blank=True)

@@ -46,6 +46,11 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, CertifiedLane]:
     return found
 
 
+def audit_newest(pipeline: Pipeline) -> Audit | None:
+    """The newest audit that stands."""
+    return Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).order_by("-finished_at").first()
+
+
 def audit_get(audit_id: UUID | str) -> Audit:
     """Raises: NotFound."""
     try:

@@ -139,7 +139,8 @@ class AuditShape(serializers.Serializer):
     says = serializers.CharField(allow_blank=True)
     exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given.")
     is_full = serializers.BooleanField()
-    is_void = serializers.BooleanField(help_text="The sink was restored since.")
+    is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
+    void_says = serializers.CharField(help_text="Why it is void; empty where it is not.")
     frontier = maybe(serializers.CharField)
     lost = WideField()
     premature = WideField()
@@ -231,6 +232,7 @@ class RecoveryShape(serializers.Serializer):
     certificate = maybe(Anything, help_text="Exactly what its digest was taken of.")
     certificate_digest = serializers.CharField(allow_blank=True)
     certificate_is_void = serializers.BooleanField()
+    certificate_void_says = serializers.CharField()
     created_at = Moment()
     fired_at = maybe(Moment)
     finished_at = maybe(Moment)
@@ -242,6 +244,7 @@ class CertificateShape(serializers.Serializer):
     certificate = Anything(help_text="Exactly what its digest was taken of: numbers are numbers here.")
     certificate_digest = serializers.CharField(help_text="SHA-256 of the JSON with sorted members, `, ` and `: `.")
     certificate_is_void = serializers.BooleanField()
+    certificate_void_says = serializers.CharField()
 
 
 class GenerationShape(serializers.Serializer):

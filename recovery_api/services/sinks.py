@@ -15,6 +15,9 @@ from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
 from recovery_api.services.plans import plans_lapse
 
+RESTORED = "The sink was restored to an earlier state after it; what it found says nothing about the sink now."
+"""Why what was found before a restore is void."""
+
 
 def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) -> RestoreFinding:
     """What was found by comparing `said` with the memory, which keeps the greater of both.
@@ -102,8 +105,8 @@ def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> Non
     for pipeline in Pipeline.objects.filter(sink=sink):
         Recovery.objects.filter(
             pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
-        ).update(certificate_void_since=now)
-        Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now)
+        ).update(certificate_void_since=now, certificate_void_says=RESTORED)
+        Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
         event_append(
             EventKind.SINK_RESTORED,
             actor=actor,

@@ -115,7 +115,10 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
             )
         case Outcome.INCOMPLETE:
             lost = audit.lost_count - audit.acknowledged_count
-            return f"Incomplete at {at}: {_events(lost)} still missing. Plan again: the next plan carries the rest."
+            late = "".join(f" Late: {lane['late']}." for lane in audit.lanes.values() if lane.get("late"))
+            return (
+                f"Incomplete at {at}: {_events(lost)} still missing.{late} Plan again: the next plan carries the rest."
+            )
         case Outcome.HAZARD:
             return (
                 f"Complete at {at}, and not clean: {audit.premature_count:,} accepted entries are not as committed, "

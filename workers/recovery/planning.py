@@ -82,6 +82,11 @@ def plan_run(intent: Intent, report: Any) -> None:
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
+            "late": [one.late.says for one in found.lanes.values() if one.late],
+            "source_xmin": found.source_reading.handle.get("xmin"),
+            "history": {
+                lane: {name: str(value) for name, value in one.fingerprint.items()} for lane, one in found.lanes.items()
+            },
             "parts": [frontier_as_row(part) for part in parts],
             "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
             "weaknesses": weaknesses(found, lane_verdicts(found), paths),
@@ -95,7 +100,9 @@ def plan_run(intent: Intent, report: Any) -> None:
     with (
         transaction.atomic()
     ):  # what the plan's reading shows is knowledge of the pipeline, whatever becomes of the plan
-        fields["audit"] = audit_write(pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
+        fields["audit"] = audit_write(
+            pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent, but=plan
+        )
         if verdict is PlanVerdict.REFUSED:
             assert refusal is not None
             says = f"{refusal.says} {refusal.remedy}"

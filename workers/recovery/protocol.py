@@ -30,7 +30,6 @@ from workers.recovery.ends import (
     evidence_directory,
     evidence_probe,
     request_make,
-    safe_from_rows,
     session_open,
     sink_check,
     sink_connector,
@@ -154,7 +153,7 @@ class RecoveryRun:
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
             frontier=part,
-            proven=safe_from_rows(plan.pins["safe"]),
+            plan=plan,
             generation=generation,
             approved=plan.evidence_uri,
             excluded=unrepresentable_read(plan.evidence_uri),
@@ -271,7 +270,7 @@ class RecoveryRun:
             self.recovery.pipeline,
             evidence_directory("recoveries", name),
             frontier=frontier_from_row(self.recovery.frontier),
-            proven=safe_from_rows(self.recovery.plan.pins["safe"]),
+            plan=self.recovery.plan,
         )
         started_at = timezone.now()
         with evidence_read(self.session, request, self.report) as found:

@@ -19,8 +19,9 @@ from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.statuses import given_says
 from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
-from recovery_api.models import Audit, Intent, Pipeline, Recovery
+from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
+from recovery_api.services.grounds import ground_refute
 from workers.connectors.base import LaneReading, SafeFrontier
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
@@ -46,14 +47,17 @@ def audit_write(
     paths: Sequence[UndisciplinedPath] = (),
     intent: Intent | None = None,
     recovery: Recovery | None = None,
+    but: Plan | None = None,
 ) -> Audit:
     """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
 
-    `paths`: the ways into record or target that pass admission by, as the sink names them.
+    `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
+    reading was made for, which late rows do not void.
     """
     judged = lane_verdicts(found)
     total = verdict_total(judged)
     counts = [verdict.counts for verdict in judged.values()]
+    late_refute(pipeline, found, but)
     return audit_record(
         pipeline,
         status=total.status,
@@ -62,7 +66,15 @@ def audit_write(
         started_at=started_at,
         record_read_at=found.record_read_at,
         is_full=is_full,
-        says=" ".join([*total_says(total), *_duplicates_says(found), *_gaps_says(found), *_above_says(found)]),
+        says=" ".join(
+            [
+                *total_says(total),
+                *late_says(found),
+                *_duplicates_says(found),
+                *_gaps_says(found),
+                *_above_says(found),
+            ]
+        ),
         givens=list(total.given),
         intent=intent,
         recovery=recovery,
@@ -103,7 +115,12 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
             "waits_for": list(safe.waits_for),
             "weakness": safe.weakness,
             "standing": safe.standing.value,
+            "coordinate": coordinate_as_row(safe.coordinate) if safe.coordinate else None,
+            "catalogue": safe.catalogue,
+            "incarnation": safe.incarnation,
         },
+        "source_xmin": found.source_reading.handle.get("xmin"),
+        "late": lane.late.says if lane.late else None,
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
         "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
         "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
@@ -211,6 +228,21 @@ def _above_says(found: Evidence) -> list[str]:
         if lane.reading.safe.waits_for:
             said.append(f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}.")
     return said
+
+
+def late_refute(pipeline: Pipeline, found: Evidence, but: Plan | None = None) -> None:
+    """What was concluded before on a ground that late rows refute is void from now on."""
+    for lane in found.lanes.values():
+        if lane.late:
+            lowest = min(lane.late.first, default=None)
+            ground_refute(
+                pipeline.source, lane.lane, lowest, lane.late.says, actor="worker", now=timezone.now(), but=but
+            )
+
+
+def late_says(found: Evidence) -> list[str]:
+    """What came in at or below a frontier after it was taken to be safe."""
+    return [f"Late: {lane.late.says}." for lane in found.lanes.values() if lane.late]
 
 
 def _gaps_says(found: Evidence) -> list[str]:

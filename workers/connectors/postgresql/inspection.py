@@ -14,19 +14,18 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
+from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
 from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.catalogue import RELKINDS
-from workers.connectors.postgresql.commit_evidence import (
-    foreign_rows_refuse,
-    subscriber_refuse,
-    transaction_ids_obstacles,
-)
+from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
+from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.indexes import is_coordinate_unique
+from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
@@ -58,6 +57,8 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             facts["identity"] = identity_of(opened, snapshot)
             facts["ground"], reasons = _ground(connection, options, opened)
             weaknesses += reasons
+            if unseen := late_unseen(connection, opened):
+                weaknesses.append(unseen)
             if opened.server.is_in_recovery:
                 facts["replayed"] = replay_position(connection)
             extent = extent_read(connection, opened.mapped)
@@ -236,21 +237,31 @@ def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -
 
 def _ground(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> tuple[str, list[str]]:
     """The ground a safe frontier will have, and what is weak about it."""
-    obstacles = transaction_ids_obstacles(connection, options, opened.table)
+    found = catalogue_read(connection, options["coordinate"][0], len(options["coordinate"]), opened.table)
+    is_attested = bool(options["numbers_are_drawn_in_insert"])
+    judged = Judged(("the coordinate carries no transaction id",), ())
+    if opened.mapped.spelling is Spelling.XID8_BIGINT:
+        judged = transaction_ids_judge(found)
+    obstacles = judged.obstacles
     if opened.server.is_in_recovery:
         return safe_frontier.REPLICA, [
             "This is a replica: every verdict is bounded by what it has replayed, and unknown. Register the primary."
         ]
     if not obstacles:
-        return safe_frontier.TRANSACTION_IDS, []
+        return safe_frontier.TRANSACTION_IDS, _believed(judged.doubts, is_attested)
     if options["share_lock"]:
-        ground = lock_ground(connection, options, opened.table, opened.server)
+        ground = lock_ground(connection, options, opened.table, opened.server, found)
         if not ground.obstacles:
-            attested = f"On the owner's word only: {'; '.join(ground.attested)}."
-            return safe_frontier.SHARE_LOCK, [attested] if ground.attested else []
+            unseen = () if sequence_position(connection, found).is_seen else (safe_frontier.SEQUENCE_UNSEEN,)
+            return safe_frontier.SHARE_LOCK, _believed((*ground.doubts, *unseen), is_attested)
         obstacles = (*obstacles, *ground.obstacles)
     else:
         obstacles = (*obstacles, "the share lock is not asked for")
     return safe_frontier.GRACE, [
         f"What is safe is assumed after a grace of {options['grace_seconds']} s, for {'; '.join(obstacles)}."
     ]
+
+
+def _believed(doubts: tuple[str, ...], is_attested: bool) -> list[str]:
+    who = "On the owner's word only" if is_attested else "The ground of a safe frontier is not proven"
+    return [f"{who}: {doubts_say(doubts)}."] if doubts else []
