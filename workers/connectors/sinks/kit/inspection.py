@@ -29,7 +29,7 @@ _RIGHTS = """
         has_table_privilege(s.oid, 'INSERT') AS can_stage,
         (SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
             WHERE p.pronamespace = a.relnamespace
-                AND p.proname IN ('generation_allocate', 'claim', 'arm', 'fire', 'settle')) AS can_recover
+                AND p.proname IN ('generation_allocate', 'claim', 'claim_open', 'claim_find', 'arm', 'fire', 'settle')) AS can_recover
     FROM pg_class a JOIN pg_class s ON s.relnamespace = a.relnamespace AND s.relname = 'staged'
     WHERE a.relname = 'accepted' AND a.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"""
 
@@ -80,7 +80,7 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     rights = _one(connection, _RIGHTS, kit.schema)
     may_lose = not server["is_durable"] or (server["standbys"] > 0 and not server["has_synchronous_standby"])
     can_recover = bool(rights["can_recover"] and rights["can_stage"])
-    limit = _one(connection, sql.SQL("SELECT batch_limit FROM {}.protocol").format(sql.Identifier(kit.schema)))
+    limit = _one(connection, sql.SQL("SELECT batch_limit, lanes FROM {}.kit").format(sql.Identifier(kit.schema)))
     grounds = [
         f"The kit of version {KIT_VERSION} is installed in schema {kit.schema!r}; it checks the fence at admission.",
         "The record can be read whole on the primary.",

@@ -13,6 +13,8 @@ from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
 
 OLDEST_SERVER = 150000
+FACTS_TABLES = ("kit", "protocol")
+"""Where a kit says its version: `kit`, and up to version 3 `protocol`."""
 
 
 def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -49,9 +51,9 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
         found = cursor.execute(
             "SELECT p.oid IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE')"
             " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
-            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = 'protocol'"
-            " WHERE n.nspname = %s",
-            (schema,),
+            ", p.relname FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = ANY (%s)"
+            " WHERE n.nspname = %s ORDER BY p.relname",
+            (list(FACTS_TABLES), schema),
         ).fetchone()
         if found is None:
             return None
@@ -61,7 +63,8 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
             raise AccessDenied(
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
+        table = f"{quoted(schema)}.{found['relname']}"
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {table}").fetchone()
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
