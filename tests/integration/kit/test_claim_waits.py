@@ -134,7 +134,9 @@ def test_no_lock_outlives_its_transaction(world: KitWorld) -> None:
     assert world.one(sessions[0], "SELECT answer FROM {schema}.arm(%s, 0, '0:0:0:0', NULL)", generation) == "armed"
     assert world.one(sessions[1], "SELECT answer FROM {schema}.fire(%s, 1)", generation) == "landed"
     pids = [session.info.backend_pid for session in sessions]
-    held = world.one(world.admin, "SELECT count(*) FROM pg_locks WHERE locktype <> 'virtualxid' AND pid = ANY(%s)", pids)
+    held = world.one(
+        world.admin, "SELECT count(*) FROM pg_locks WHERE locktype <> 'virtualxid' AND pid = ANY(%s)", pids
+    )
     assert held == 0
     assert [world.one(session, "SHOW lock_timeout") for session in sessions] == ["0", "0"]
 
