@@ -30,9 +30,18 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("op", ["insert", "delete"])
-@pytest.mark.parametrize(("key_type", "before", "one", "other", "hostile"), SPELLINGS, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize(
+    ("key_type", "before", "one", "other", "hostile"), SPELLINGS, ids=lambda value: str(value)[:12]
+)
 def test_r1_an_older_event_under_another_spelling_of_its_key_overwrites_nothing(
-    kit_dsn: str, world_make: Callable[..., KitWorld], key_type: str, before: str, one: str, other: str, hostile: str, op: str
+    kit_dsn: str,
+    world_make: Callable[..., KitWorld],
+    key_type: str,
+    before: str,
+    one: str,
+    other: str,
+    hostile: str,
+    op: str,
 ) -> None:
     """Event 7 delivered under one spelling in a session with settings of its own, then the fire of 5 under another; and
     a fire of 8 under the first meets the same row."""
@@ -49,7 +58,9 @@ def test_r1_an_older_event_under_another_spelling_of_its_key_overwrites_nothing(
     assert (word, _totals(world)) == ("accepted", [] if op == "delete" else [8])
 
 
-@pytest.mark.parametrize(("key_type", "before", "one", "other", "hostile"), SPELLINGS, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize(
+    ("key_type", "before", "one", "other", "hostile"), SPELLINGS, ids=lambda value: str(value)[:12]
+)
 def test_r1_a_deletion_under_another_spelling_meets_the_row(
     kit_dsn: str, world_make: Callable[..., KitWorld], key_type: str, before: str, one: str, other: str, hostile: str
 ) -> None:
@@ -111,7 +122,9 @@ def _needs_icu(admin: psycopg.Connection[Any]) -> None:
     try:
         admin.execute(NOCASE)  # type: ignore[call-overload]
     except psycopg.errors.FeatureNotSupported:
-        pytest.skip("this PostgreSQL is built without ICU, which alone has such collations: set DATABASE_URL to another")
+        pytest.skip(
+            "this PostgreSQL is built without ICU, which alone has such collations: set DATABASE_URL to another"
+        )
 
 
 def _fire(world: KitWorld, *events: dict[str, Any]) -> None:
