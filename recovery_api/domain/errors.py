@@ -6,6 +6,7 @@
     │   │   └── NoAnswer                it fell silent in the middle: its last word is not known
     │   ├── OutOfRoom               a server has no disk, memory or connection left
     │   ├── SinkBusy                the sink waits for somebody; names whom
+    │   ├── NotFlushed              what was read is not on the server's disk yet
     │   ├── SnapshotLost            the read must start again
     │   ├── EngineUnavailable       Spark or the broker does not answer
     │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
@@ -108,6 +109,15 @@ class SinkBusy(TransientError):
     code = "sink_busy"
     fields = ("waits_for", "waited_seconds")
     template = "The sink waited {waited_seconds} s for {waits_for}. End it, or try again."
+
+
+class NotFlushed(TransientError):
+    code = "not_flushed"
+    fields = ("endpoint", "waited_seconds")
+    template = (
+        "After {waited_seconds} s {endpoint} has not written to disk what was read of it, so a crash could still take it "
+        "back. Look at the server's disk and at its WAL writer, then try again."
+    )
 
 
 class SnapshotLost(TransientError):

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from recovery_api.domain.claims import Word, settlement
@@ -19,7 +20,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError, Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
-from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
@@ -101,43 +102,38 @@ class RecoveryRun:
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        return self._go_on(
-            settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by)),
-            reading,
-            "found fired when it was settled",
-        )
+        then = settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by))
+        return self._go_on(then, reading, "found fired when it was settled")
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------
 
     def claim_fire(self) -> None:
-        """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
+        """Claim under a new generation, read, compare with what was approved, arm, stage, fire.
+
+        That it claims is written down before the sink is asked, and its number after.
+        """
         if self._stopped("the claim"):
             return None
         self._check_plan_evidence()
         evidence_probe()
         part = self._part_frontier()
-        generation = self._allocate()
+        sink_check(self.recovery.pipeline)
+        newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
         self._move(
             RecoveryState.CLAIMING,
             EventKind.STEP,
-            f"Claiming at generation {generation}, part {self.recovery.batch_index + 1} of {len(self._parts())}.",
-            generation=generation,
+            f"Claiming, part {self.recovery.batch_index + 1} of {len(self._parts())}.",
             fields={"batches": len(self._parts())},
         )
         crash_point(Point.BEFORE_CLAIM)
-        self.report(step="claiming", says=f"generation {generation}")
-        answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
+        self.report(step="claiming")
+        name = f"{own_claims.name_of(self.recovery)}, attempt {self.intent.attempts} of {str(self.intent.id)[-8:]}"
+        answer = self.sink.claim_open(name, frontier_as_row(part), newest, wait_seconds=self._claim_wait())
         if claim_next(answer.word) is not Next.READ:
-            self._claim_said(generation)
-            return self._end_fenced(generation, answer.data.get("fence"), answer.data)
+            return self._end_fenced(None, answer.data.get("fence"), answer.data)
         crash_point(Point.AFTER_CLAIM)
-        self._claim_said(generation)
-        self._move(
-            RecoveryState.ARMING,
-            EventKind.CLAIM_GRANTED,
-            f"Claim granted; the fence stands at {generation}.",
-            fields={"claimed_at": timezone.now()},
-        )
+        generation = int(answer.data["generation"])
+        self._claim_keep(generation)
         while not self._stopped("reading under the claim"):
             try:
                 return self._read_fire(generation, part)
@@ -146,6 +142,19 @@ class RecoveryRun:
                     says = "A person asked for something else: what was read is let go, the claim stays open."
                     self._move(RecoveryState.ARMING, EventKind.STEP, says)
         return None
+
+    def _claim_keep(self, generation: int) -> None:
+        """Writes the granted claim down, or gives it back."""
+        with own_claims.given_back(self.sink, generation), transaction.atomic():
+            own_claims.generation_keep(self.recovery, generation, self.intent.taken_by)
+            self._move(
+                RecoveryState.ARMING,
+                EventKind.CLAIM_GRANTED,
+                f"Claim granted; the fence stands at {generation}.",
+                generation=generation,
+                fields={"claimed_at": timezone.now()},
+            )
+        self._claim_said(generation)
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
@@ -163,7 +172,7 @@ class RecoveryRun:
             crash_point(Point.DURING_READ)
             unless_asked(self.recovery, self.report)
             if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
-                own_claims.claims_give_up(self.recovery, self.sink, complaint)
+                self._give_up(complaint)
                 return self._end(
                     Next.REFUSED,
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
@@ -238,7 +247,9 @@ class RecoveryRun:
                 raise Refused(f"Firing at generation {generation}", problem, remedy)
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
-        own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())  # an earlier one may have landed, too
+        own_claims.claims_settle(
+            self.recovery, self.intent, self.sink, self._claim_wait()
+        )  # an earlier one may have landed, too
         part = self.recovery.batch_index + 1
         landed, absorbed = own_claims.landed_counts(self.recovery)
         newly, there_already = landed - self.recovery.landed_count, absorbed - self.recovery.absorbed_count
@@ -285,6 +296,7 @@ class RecoveryRun:
         crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
         self.sink.staged_purge()
+        own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
         stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
@@ -295,7 +307,7 @@ class RecoveryRun:
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
-        own_claims.claims_give_up(self.recovery, self.sink, str(error))  # at a restored sink, too: it may be open there
+        self._give_up(str(error))  # at a restored sink, too: it may be open there
         if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
             return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
         before = f"{self.recovery.landed_count} delivered before that. " if self.recovery.landed_count else ""
@@ -310,25 +322,12 @@ class RecoveryRun:
             problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
             raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
-    def _allocate(self) -> int:
-        sink_check(self.recovery.pipeline)
-        answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
-        if answer.word != "allocated":
-            raise Refused("Allocating a generation", f"the sink answered {answer.word}", "See the sink's state.")
-        generation = int(answer.data["generation"])
-        generations.generation_record(
-            self.recovery.pipeline,
-            generation,
-            purpose=GenerationPurpose.RECOVERER,
-            asked_by=self.intent.taken_by,
-            now=timezone.now(),
-            recovery=self.recovery,
-        )
-        return generation
-
     def _claim_said(self, generation: int) -> ClaimReading:
         """The claim as the sink holds it, locked for reading, and remembered."""
         return own_claims.claim_said(self.recovery, self.sink, generation, self._claim_wait())
+
+    def _give_up(self, reason: str) -> None:
+        own_claims.claims_give_up(self.recovery, self.intent, self.sink, reason, self._claim_wait())
 
     def _is_ours(self, generation: int | None) -> bool:
         return generation is not None and self.recovery.generations.filter(number=generation).exists()
@@ -347,19 +346,21 @@ class RecoveryRun:
         """A safe point: holds while a pause is wanted, ends the recovery where a stop is."""
         if wanted_after_pause(self.recovery, self.intent, self.report, before) != Wanted.STOP:
             return False
-        fence = own_claims.all_given_up(self.recovery, self.sink, "stopped by a person")
+        fence = own_claims.all_given_up(
+            self.recovery, self.intent, self.sink, "stopped by a person", self._claim_wait()
+        )
         done, parts = self.recovery.batch_index, self.recovery.batches
         sent = f"after {done} of {parts} parts; {self.recovery.landed_count} delivered"
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 
-    def _end_fenced(self, generation: int, by: object, told: Mapping[str, Any]) -> None:
+    def _end_fenced(self, generation: int | None, by: object, told: Mapping[str, Any]) -> None:
         says = own_claims.fenced_says(self.recovery, generation, by, told)
         self._end(Next.FENCED, f"{says} Plan again to see what is still owed.")
 
     def _end(self, end: Next, says: str, data: Mapping[str, Any] | None = None) -> None:
         """Ends with nothing landed, unless a batch did under another generation of this recovery: then it is verified."""
-        fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
+        fired = own_claims.claims_settle(self.recovery, self.intent, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
         own_claims.staged_remove(self.sink)

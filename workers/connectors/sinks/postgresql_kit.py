@@ -29,6 +29,7 @@ from workers.connectors.base import (
     Answer,
     BatchDigest,
     ClaimReading,
+    ClaimsFound,
     ConnectionReport,
     CoordinateRange,
     DrillNamespace,
@@ -47,6 +48,7 @@ from workers.connectors.postgresql.connection import (
     transaction_begin,
     transaction_write,
 )
+from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.sinks.kit import drilling, inspection, record, staging
 from workers.faults import Point, crash_point
 
@@ -123,7 +125,7 @@ class PostgresqlKit:
         with connection_open(self.address, step=READING) as connection:
             transaction_begin(connection, self.address)
             fence, is_replica = connection.execute(
-                self._sql("SELECT p.fence, pg_is_in_recovery() FROM {schema}.protocol p")
+                self._sql("SELECT s.fence, pg_is_in_recovery() FROM {schema}.state() s")
             ).fetchone() or (0, True)
             if generation is not None and is_replica:
                 raise Unsuitable(
@@ -146,7 +148,7 @@ class PostgresqlKit:
     ) -> Iterator[pa.RecordBatch]:
         handle = reading.handle
         with snapshot_open(self.address, handle["snapshot"]) as connection:
-            shown = connection.execute(self._sql("SELECT fence FROM {schema}.protocol")).fetchone()
+            shown = connection.execute(self._sql("SELECT fence FROM {schema}.state()")).fetchone()
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
             yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
@@ -165,6 +167,7 @@ class PostgresqlKit:
             )
         ).fetchone()
         assert row is not None
+        flush_wait(connection, self.address)
         identity, last_entry, oldest_open, snapshot = row
         if snapshot is None:  # a replica cannot export one
             raise Unsuitable(
@@ -190,7 +193,7 @@ class PostgresqlKit:
         word, generation, detail = self._row(
             "SELECT answer, generation, detail FROM {schema}.generation_allocate(%s, %s)", purpose, asked_by
         )
-        return Answer(word, {"generation": generation} if generation is not None else detail)
+        return self._answer(word, {"generation": generation} if generation is not None else detail)
 
     def begin(self, generation: int) -> Answer:
         wait = self.kit.lock_wait_seconds
@@ -217,9 +220,25 @@ class PostgresqlKit:
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
-        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
+        wait = self._wait(wait_seconds)
         step = Step("the claim", waits_seconds=wait)
         return self._step(step, "claim(%s, %s, %s)", generation, Jsonb(frontier), wait)
+
+    def claim_open(
+        self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float | None = None
+    ) -> Answer:
+        wait = self._wait(wait_seconds)
+        word, generation, detail = self._row(
+            "SELECT answer, generation, detail FROM {schema}.claim_open(%s, %s, %s, %s)",
+            *(name, Jsonb(frontier), newest, wait),
+            step=Step("the claim", waits_seconds=wait),
+        )
+        return self._answer(word, {"generation": generation} if generation is not None else detail)
+
+    def claim_find(self, name: str, wait_seconds: float | None = None) -> ClaimsFound:
+        wait = self._wait(wait_seconds)
+        found = self._step(Step("looking for a claim", waits_seconds=wait), "claim_find(%s, %s)", name, wait).data
+        return ClaimsFound(tuple(found["generations"]), found["newest"])
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
         step = Step("the arming", waits_seconds=self.kit.lock_wait_seconds)
@@ -248,19 +267,26 @@ class PostgresqlKit:
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
         step = Step("the fire", self._armed_count, self.kit.lock_wait_seconds)
-        with (
-            connection_open(self.address, step=step) as connection,
-            transaction_write(connection, self.address),
-        ):
-            query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
-            row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
-            crash_point(Point.DURING_FIRE)
-        assert row is not None
+        with connection_open(self.address, step=step) as connection:
+            with transaction_write(connection, self.address):
+                query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
+                row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
+                crash_point(Point.DURING_FIRE)
+            assert row is not None
+            if row[0] in (Word.LANDED, Word.ALREADY_FIRED):
+                flush_wait(connection, self.address)
         return self._answer(*row)
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
-        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
-        answer = self._step(Step("the settling", waits_seconds=wait), "settle(%s, %s)", generation, wait)
+        wait = self._wait(wait_seconds)
+        with connection_open(self.address, step=Step("the settling", waits_seconds=wait)) as connection:
+            with transaction_write(connection, self.address):
+                query = self._sql("SELECT answer, detail FROM {schema}.settle(%s, %s)")
+                row = connection.execute(query, (generation, wait)).fetchone()
+            assert row is not None
+            if row[0] != "busy":
+                flush_wait(connection, self.address)
+        answer = self._answer(*row)
         if answer.word == ClaimState.NONE:
             return ClaimReading(generation, ClaimState.NONE.value)
         return _claim(answer.data)
@@ -298,6 +324,9 @@ class PostgresqlKit:
                 "relay_wait_seconds": kit.relay_wait_seconds,
             }
             yield DrillNamespace(kit.schema, PostgresqlKit(options_parse(KIND, options)), notes)
+
+    def _wait(self, wait_seconds: float | None) -> float:
+        return self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
 
     def _step(self, step: Step, call: str, *arguments: Any) -> Answer:
         asked = "SELECT answer, detail FROM {schema}." + call  # nosec B608 # built of constants; names are quoted

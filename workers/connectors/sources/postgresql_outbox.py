@@ -36,6 +36,7 @@ from workers.connectors.postgresql.connection import (
 )
 from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
+from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
@@ -114,6 +115,7 @@ class PostgresqlOutbox:
             safe = None
             if self._transaction_ids(found).obstacles and not opened.server.is_in_recovery:
                 safe = self._pinned or SafeFrontier(None, safe_frontier.GRACE, NOT_ASKED)
+            flush_wait(connection, self.address)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             reading = self._reading(connection, opened, safe, row[0], found)

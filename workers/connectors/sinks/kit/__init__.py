@@ -17,7 +17,7 @@ from typing import Any
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, payload_digest, zeros_dropped
 
-KIT_VERSION = 3
+KIT_VERSION = 4
 
 _HERE = Path(__file__).parent
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
@@ -29,6 +29,15 @@ _DIGEST = {
     "zeros_dropped": zeros_dropped("canonical"),
     "digest_of_canonical": payload_digest("op", "key", "sha256(convert_to(canonical, 'UTF8'))"),
 }
+MOST_WAIT_SECONDS = 60
+"""What every wait at a sink is bounded by, whatever its caller asks for."""
+
+# What a function's result may depend on, fixed for the time of its call; and a bound for each wait inside, a row's, too.
+_PINNED_TEXTS = "SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on"
+_PINNED = (
+    f"{_PINNED_TEXTS} SET \"TimeZone\" = 'UTC' SET \"DateStyle\" = 'ISO, MDY' SET \"IntervalStyle\" = 'postgres' "
+    f"SET bytea_output = 'hex' SET extra_float_digits = 1 SET lock_timeout = '{MOST_WAIT_SECONDS}s'"
+)
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -56,7 +65,14 @@ def kit_sql(options: KitOptions, database: str) -> str:
         "schema_text": text(options.schema),
         "accepted_text": text(f"{quoted(options.schema)}.accepted"),
         "kit_version": str(KIT_VERSION),
-        "lock_key": str(lock_key(options.schema)),
+        "applied_text": text(f"{quoted(options.schema)}.applied"),
+        "claim_text": text(f"{quoted(options.schema)}.claim"),
+        "counter_text": text(f"{quoted(options.schema)}.counter"),
+        "lock_text": text(f"{quoted(options.schema)}.lock"),
+        "most_wait_seconds": str(MOST_WAIT_SECONDS),
+        "pinned": _PINNED,
+        "pinned_texts": _PINNED_TEXTS,
+        "lanes": f"ARRAY[{', '.join(map(text, options.lanes))}]" if options.lanes else "NULL",
         "lock_wait_seconds": str(options.lock_wait_seconds),
         "batch_limit": str(options.batch_limit),
         "relay_wait_seconds": str(options.relay_wait_seconds),
@@ -78,11 +94,12 @@ def kit_sql(options: KitOptions, database: str) -> str:
             "effects_of_many",
         ]
         values |= _effect_values(options.effect, values)
+    values["applied"] = _fill("applied_target" if options.effect.kind == "target" else "applied", values)
     return "\n".join(_fill(part, values) for part in ["roles", *parts])
 
 
 def lock_key(schema: str) -> int:
-    """The advisory lock of the kit in `schema`, the same in every session and written out in the printed SQL."""
+    """The advisory lock that kits up to version 3 took in `schema`: an upgrade takes it, too."""
     return int.from_bytes(hashlib.sha256(f"fencepost:{schema}".encode()).digest()[:8], "big", signed=True)
 
 

@@ -13,6 +13,7 @@ from recovery_api.domain.conditions import undisciplined_weaknesses
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.base import ConnectionReport
+from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.install import kit_version_get
@@ -20,7 +21,7 @@ from workers.connectors.sinks.kit.record import latest_read
 
 _SERVER = """
     SELECT current_setting('server_version') AS server_version, current_setting('server_encoding') AS encoding,
-        pg_is_in_recovery() AS is_replica, current_setting('fsync') = 'on' AS is_durable,
+        pg_is_in_recovery() AS is_replica, current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS is_durable,
         (SELECT count(*) FROM pg_stat_replication) AS standbys,
         current_setting('synchronous_standby_names') <> '' AS has_synchronous_standby,
         current_database() AS database, session_user AS role"""
@@ -30,7 +31,7 @@ _RIGHTS = """
         has_table_privilege(s.oid, 'INSERT') AS can_stage,
         (SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
             WHERE p.pronamespace = a.relnamespace
-                AND p.proname IN ('generation_allocate', 'claim', 'arm', 'fire', 'settle')) AS can_recover
+                AND p.proname IN ('generation_allocate', 'claim', 'claim_open', 'claim_find', 'arm', 'fire', 'settle')) AS can_recover
     FROM pg_class a JOIN pg_class s ON s.relnamespace = a.relnamespace AND s.relname = 'staged'
     WHERE a.relname = 'accepted' AND a.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"""
 
@@ -40,7 +41,7 @@ def kit_test(connection: psycopg.Connection[Any], kit: KitOptions) -> Connection
     server = _one(connection, _SERVER)
     facts: dict[str, Any] = {name: server[name] for name in ("server_version", "database", "role", "is_replica")}
     problems: list[str] = []
-    weaknesses = pooler_weaknesses(connection)
+    weaknesses = pooler_weaknesses(connection) + durability_weaknesses(connection)
     if server["encoding"] != "UTF8":
         problems.append(f"The database is encoded in {server['encoding']}; the kit needs UTF8.")
     try:
@@ -81,17 +82,18 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     rights = _one(connection, _RIGHTS, kit.schema)
     may_lose = not server["is_durable"] or (server["standbys"] > 0 and not server["has_synchronous_standby"])
     can_recover = bool(rights["can_recover"] and rights["can_stage"])
-    limit = _one(connection, sql.SQL("SELECT batch_limit FROM {}.protocol").format(sql.Identifier(kit.schema)))
+    limit = _one(connection, sql.SQL("SELECT batch_limit, lanes FROM {}.kit").format(sql.Identifier(kit.schema)))
     grounds = [
         f"The kit of version {KIT_VERSION} is installed in schema {kit.schema!r}; it checks the fence at admission.",
         "The record can be read whole on the primary.",
         "A coordinate is accepted once, for good: it is the record's primary key.",
         "A batch lands in one transaction with the check of its digest.",
+        _lanes_said(limit["lanes"]),
         *report.weaknesses,
     ]
     if may_lose:
         grounds.append(
-            "Its fail-over is asynchronous, or fsync is off: acceptances can be lost when a standby takes over."
+            "Its fail-over is asynchronous, or fsync or full_page_writes is off: a crash or a fail-over can lose acceptances."
         )
     return Capability(
         archetype=Archetype.FENCED if can_recover else Archetype.QUERYABLE,
@@ -104,6 +106,15 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
         batch_limit=limit["batch_limit"],
         grounds=tuple(grounds),
     )
+
+
+def _lanes_said(lanes: list[str] | None) -> str:
+    if lanes is None:
+        return (
+            "It was not told the source's lanes, so a delivery's lane is not checked: install it with the option lanes."
+        )
+    named = f"the lane {lanes[0]}" if len(lanes) == 1 else f"the lanes {', '.join(lanes[:-1])} and {lanes[-1]}"
+    return f"It refuses a delivery in any lane but {named}."
 
 
 def kit_may_read(connection: psycopg.Connection[Any], schema: str) -> bool:

@@ -14,6 +14,8 @@ from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
 
 OLDEST_SERVER = 150000
+FACTS_TABLES = ("kit", "protocol")
+"""Where a kit says its version: `kit`, and up to version 3 `protocol`."""
 
 
 def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -52,9 +54,9 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
         found = cursor.execute(
             "SELECT p.oid IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE')"
             " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
-            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = 'protocol'"
-            " WHERE n.nspname = %s",
-            (schema,),
+            ", p.relname FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = ANY (%s)"
+            " WHERE n.nspname = %s ORDER BY p.relname",
+            (list(FACTS_TABLES), schema),
         ).fetchone()
         if found is None:
             return None
@@ -64,7 +66,8 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
             raise AccessDenied(
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()  # nosec B608 # built of constants; names are quoted
+        table = f"{quoted(schema)}.{found['relname']}"
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {table}").fetchone()  # nosec B608 # built of constants; names are quoted
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -85,7 +88,17 @@ def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
         connection.execute(kit_sql(options, database))
         return report | {"installed": True}
     _same_or_refuse(found, options)
-    return report | {"installed": False}
+    return report | {"installed": False} | _lanes_told(connection, options)
+
+
+def _lanes_told(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, list[str]]:
+    """Tells a kit that is there the lanes that the options name, where it knows others."""
+    schema, wanted = quoted(options.schema), sorted(options.lanes)
+    known = connection.execute(f"SELECT lanes FROM {schema}.kit").fetchone()
+    if not wanted or known is None or sorted(known[0] or ()) == wanted:
+        return {}
+    connection.execute(f"SELECT {schema}.lanes_tell(%s)", (wanted,))
+    return {"lanes_told": wanted}
 
 
 def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
