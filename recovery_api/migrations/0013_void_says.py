@@ -17,7 +17,7 @@ def told(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("recovery_api", "0008_token_last_used")]
+    dependencies = [("recovery_api", "0012_roles")]
 
     operations = [
         migrations.AddField("audit", "void_says", models.TextField(blank=True, default="")),
