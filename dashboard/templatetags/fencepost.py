@@ -55,7 +55,7 @@ STATUSES: dict[str, tuple[str, str, str]] = {
     "draft": ("queued", "busy", "run"),
     "computing": ("computing", "busy", "run"),
     "ready": ("ready", "warn", "triangle"),
-    "nothing_owed": ("nothing owed", "calm", "check"),
+    "nothing_owed": ("nothing to send", "calm", "minus"),
     "refused": ("refused", "bad", "octagon"),
     "approved": ("approved", "calm", "check"),
     "lapsed": ("lapsed", "quiet", "minus"),

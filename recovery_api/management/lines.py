@@ -151,7 +151,7 @@ def plan_lines(row: Row) -> list[str]:
     elif row["state"] in ("refused", "lapsed"):
         lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["state"] == "nothing_owed":
-        lines.append("Nothing is owed at this frontier; there is nothing to do.")
+        lines.append(f"There is nothing to send. What is known: manage.py pipelines show {row['pipeline']}")
     return lines
 
 

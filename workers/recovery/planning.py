@@ -19,6 +19,7 @@ from recovery_api.domain.plans import (
     plan_promise,
     scope_digest,
 )
+from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.recovery.ends import (
@@ -30,7 +31,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.recovery.listing import listing_rows
-from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, weaknesses
+from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import (
     batch_inspect,
@@ -69,6 +70,8 @@ def plan_run(intent: Intent, report: Any) -> None:
     paths = sink.undisciplined_paths()
     evidence = replace(_plan_evidence(found, content["unrepresentable"]), undisciplined_paths=paths, later=later)
     conditions = conditions_judge(evidence, capability)
+    judged = lane_verdicts(found)
+    total = verdict_total(judged)
     verdict, refusal = plan_conclude(batch, conditions)
     frontier = frontier_as_row(
         {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
@@ -78,7 +81,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         "pins": {
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
-            "promise": plan_promise(capability),
+            "promise": plan_promise(capability, total.given),
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
@@ -89,7 +92,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             },
             "parts": [frontier_as_row(part) for part in parts],
             "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
-            "weaknesses": weaknesses(found, lane_verdicts(found), paths),
+            "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
         "evidence_uri": found.directory,
@@ -115,7 +118,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             conditions=rows,
             batch={name: str(count) for name, count in batch.by_class().items()},
             batch_count=batch.provably_missing,
-            says=_says(batch, found, conditions, len(parts)),
+            says=_says(batch, found, total, conditions, len(parts)),
             now=timezone.now(),
             intent=intent,
             listing=listing_rows(found),
@@ -177,13 +180,13 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
     )
 
 
-def _says(batch: BatchCounts, found: Evidence, conditions: list[Condition], parts: int) -> str:
+def _says(batch: BatchCounts, found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:
     at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
     if not batch.provably_missing:
         held_back = batch.altered_at_the_sink + batch.not_representable + batch.unknowable
         events = "1 missing event" if held_back == 1 else f"{held_back:,} missing events"
         rest = f" {events} cannot be sent; the conditions say why." if held_back else ""
-        return f"Nothing to send at {at}.{rest}"
+        return f"Nothing to send at {at}.{rest} {' '.join(total_says(total))}"
     split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
     events = f"{batch.provably_missing:,} {'event is' if batch.provably_missing == 1 else 'events are'}"
     return f"{events} missing up to {at} and would be sent{split}. {warnings_says(conditions)}"

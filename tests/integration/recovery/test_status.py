@@ -52,7 +52,9 @@ def test_t5_an_assumed_ground_has_an_outcome_a_sentence_and_an_exit_code_of_its_
     assert recovery.certificate["verified"]["given"] == [given]
     assert recovery_shown(recovery).code == 4
     assert status_of(world)[0] == "exactly_once_given"
-    assert plan_shown(str(world.plan().id)).code == 4
+    assert recovery.plan.pins["promise"] == f"exactly once at f, given {given}, once verified"
+    again = plan_shown(str(world.plan().id))
+    assert again.code == 4 and f"Nothing to send at 3. Exactly once at 3, given {given}" in again.lines[2]
 
 
 def test_t5_no_sentence_says_that_ids_cannot_come_where_only_a_grace_says_so(world_drawn: World) -> None:
@@ -129,6 +131,8 @@ def test_t4_an_empty_source_is_unknown_not_clean(world: World) -> None:
     audit = world.audit()
     assert (audit.status, audit.exit_code) == ("unknown", 3)
     assert "Nothing was judged" in audit.says
+    plan = world.plan()
+    assert "Nothing was judged" in plan.says and plan_shown(str(plan.id)).code == 3
 
 
 def test_t4_a_cursor_beyond_the_newest_event_is_said_and_is_no_success(world: World) -> None:
