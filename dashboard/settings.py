@@ -29,15 +29,19 @@ DATABASES = {"default": env.db_url_config(DATABASE_URL)} if DATABASE_URL else {}
 if DATABASES:
     # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
     DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
-    # A network that swallows packets ends the connection within half a minute, instead of holding heartbeats and sweeps.
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # No call to it stays unanswered for good (recovery_api.postgresql); COPY and migrations are many calls, or unbounded.
+    if "postgresql" in DATABASES["default"]["ENGINE"]:
+        DATABASES["default"] |= {"ENGINE": "recovery_api.postgresql", "ANSWER_SECONDS": 120.0}
+    # A network that swallows packets without a reset is noticed within half a minute, not in hours.
     for _name, _value in {
-        "connect_timeout": 5,
-        "keepalives_idle": 10,
+        "keepalives": 1,
+        "keepalives_idle": 15,
         "keepalives_interval": 5,
         "keepalives_count": 3,
         "tcp_user_timeout": 30_000,
     }.items():
-        DATABASES["default"].setdefault("OPTIONS", {}).setdefault(_name, _value)
+        DATABASES["default"]["OPTIONS"].setdefault(_name, _value)
     # Pages ask many small things: compiling such a query takes longer than running it.
     DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -3,6 +3,8 @@
     FencepostError
     ├── TransientError          the same call may succeed later
     │   ├── Unreachable             an endpoint does not answer
+    │   │   └── NoAnswer                it fell silent in the middle: its last word is not known
+    │   ├── OutOfRoom               a server has no disk, memory or connection left
     │   ├── SinkBusy                the sink waits for somebody; names whom
     │   ├── SnapshotLost            the read must start again
     │   ├── EngineUnavailable       Spark or the broker does not answer
@@ -17,6 +19,7 @@
         ├── AccessDenied            a credential is wrong or too weak
         ├── NotFound                a table, column, file or row is not there
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
+        ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
         ├── SinkRestored            the sink lies behind what it said before
         └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
@@ -80,8 +83,23 @@ class TransientError(FencepostError):
 
 class Unreachable(TransientError):
     code = "unreachable"
-    fields = ("endpoint", "reason")
+    fields: ClassVar[tuple[str, ...]] = ("endpoint", "reason")
     template = "Cannot reach {endpoint}: {reason}. Check that it is up and that the address is right, then try again."
+
+
+class NoAnswer(Unreachable):
+    code = "no_answer"
+    fields = ("endpoint", "seconds", "step", "seen")
+    template = (
+        "{endpoint} did not answer within {seconds} s, at {step}: its last word is not known ({seen}). "
+        "What became of it is asked of the sink before anything else is done."
+    )
+
+
+class OutOfRoom(TransientError):
+    code = "out_of_room"
+    fields = ("endpoint", "what", "remedy")
+    template = "{endpoint} has no room: {what}. {remedy}"
 
 
 class SinkBusy(TransientError):
@@ -167,6 +185,12 @@ class Unsuitable(TerminalError):
     code = "unsuitable"
     fields = ("what", "problem", "remedy")
     template = "{what}: {problem}. {remedy}"
+
+
+class CutShort(TerminalError):
+    code = "cut_short"
+    fields = ("endpoint", "setting", "value", "step", "remedy")
+    template = "{setting} = {value} at {endpoint} ended {step} before it was done. {remedy}"
 
 
 class FrontierRefused(TerminalError):

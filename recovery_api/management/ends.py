@@ -30,7 +30,7 @@ from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
 TEST_SECONDS = 60.0
-NOT_REACHED = ("unreachable", "engine_unavailable", "sink_busy", "transient")
+NOT_REACHED = ("unreachable", "no_answer", "out_of_room", "engine_unavailable", "sink_busy", "transient")
 
 
 class EndCommand(FencepostCommand):

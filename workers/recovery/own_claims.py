@@ -6,6 +6,7 @@ still be about to, and what it landed is the recovery's own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -13,9 +14,12 @@ from typing import Any
 from django.db.models import Sum
 from django.utils import timezone
 
+from recovery_api.domain.errors import FencepostError
 from recovery_api.models import ClaimState, Recovery
 from recovery_api.services.generations import FINAL_FATES, claim_record, superseded_says
 from workers.connectors.base import ClaimReading, FencedSink
+
+logger = logging.getLogger(__name__)
 
 
 def claim_said(recovery: Recovery, sink: FencedSink, generation: int, wait_seconds: float) -> ClaimReading:
@@ -58,6 +62,14 @@ def passed_by_another(recovery: Recovery, sink: FencedSink, wait_seconds: float)
         return None
     is_ours = recovery.generations.filter(number=reading.superseded_by).exists()
     return None if is_ours else reading
+
+
+def staged_remove(sink: FencedSink) -> None:
+    """Takes away the rows that no open claim needs. It ends nothing where it fails: they are only in the way."""
+    try:
+        sink.staged_purge()
+    except FencepostError as error:
+        logger.warning("what is staged in vain stays for now: %s", error)
 
 
 def landed_counts(recovery: Recovery) -> tuple[int, int]:

@@ -37,8 +37,7 @@ from workers.recovery.ends import (
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
-from workers.spark.ranges import parts_of
+from workers.spark.jobs.redrive import batch_held, batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -116,6 +115,7 @@ class RecoveryRun:
         if self._stopped("the claim"):
             return None
         evidence_probe()
+        self._check_plan_evidence()
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -150,8 +150,6 @@ class RecoveryRun:
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
-        if not parts_of(plan.evidence_uri):
-            raise Refused("Comparing with what was approved", f"the plan's evidence at {plan.evidence_uri} is gone", "")
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
@@ -172,6 +170,7 @@ class RecoveryRun:
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
                     data={"approval": dict(found.approval or {})},
                 )
+            found.sink_release()  # a lock on the record may wait for its readers, and the fire would wait for that lock
             for attempt in range(FIRE_ATTEMPTS):
                 answer = self._arm_stage_fire(found, generation, part)
                 reading = self._claim_said(generation)
@@ -194,6 +193,7 @@ class RecoveryRun:
     def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer:
         """The fire's answer. Raises: Asked where a person wants a pause or a stop before it."""
         crash_point(Point.BEFORE_ARM)
+        own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
@@ -304,6 +304,13 @@ class RecoveryRun:
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
+    def _check_plan_evidence(self) -> None:
+        """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing."""
+        plan = self.recovery.plan
+        if batch_held(plan.evidence_uri) != plan.batch_count:
+            problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+            raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
+
     def _allocate(self) -> int:
         sink_check(self.recovery.pipeline)
         answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
@@ -356,6 +363,7 @@ class RecoveryRun:
         fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
+        own_claims.staged_remove(self.sink)
         return self._finish(RecoveryOutcome(end.value), says, data=data)
 
     def _move(

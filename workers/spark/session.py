@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
 from workers.connectors.progress import progress_beat
+from workers.spark.calls import calls_bound
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,7 @@ SIGNS_OF_ABSENCE = (
     "RETRIES_EXCEEDED",
     "INVALID_HANDLE.SESSION",
     "StatusCode.UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
     "NO_ACTIVE_SESSION",  # the client closed itself: a restarted server took the id for a new session's
     "incorrect server side session identifier",
     "Python worker exited unexpectedly",  # an executor was lost, oftener than Spark tries a task again
@@ -207,6 +209,7 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
+    calls_bound(session)
     session.registerProgressHandler(_Heard())
     # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
     atexit.unregister(session.client._on_exit)

@@ -18,6 +18,7 @@ from recovery_api.domain.errors import (
     BadInput,
     FencepostError,
     NotFound,
+    OutOfRoom,
     Refused,
     SinkBusy,
     SnapshotLost,
@@ -47,6 +48,10 @@ def _transient(endpoint: str, message: str) -> FencepostError:
 
 def _busy(endpoint: str, message: str) -> FencepostError:
     return SinkBusy(f"another transaction's lock at {endpoint} ({message})", "the configured")
+
+
+def _no_room(what: str, remedy: str) -> Made:
+    return lambda endpoint, _: OutOfRoom(endpoint, what, remedy)
 
 
 def _denied(endpoint: str, message: str) -> FencepostError:
@@ -80,6 +85,11 @@ BY_SQLSTATE: dict[str, Made] = {
     "42704": _not_found,
     "42883": _not_found,
     "42P02": _terminal,
+    "53000": _no_room("it says that its resources are used up", "Look at its log."),
+    "53100": _no_room("no disk space is left there", "Make room on its disk; the work is tried again."),
+    "53200": _no_room("no memory is left there", "Lower what runs beside it, or give it more."),
+    "53300": _no_room("all its connections are taken", "Raise max_connections, or end what idles."),
+    "53400": _no_room("a limit of its configuration is reached", "Look at its log."),
     "55P03": _busy,
     "55006": _busy,
     "57014": _transient,
@@ -121,7 +131,7 @@ BY_CLASS: dict[str, Made] = {
     "40": _snapshot_lost,
     "42": _unsuitable,
     "44": _refused,
-    "53": _unreachable,
+    "53": _no_room("it says that its resources are used up", "Look at its log."),
     "54": _unsuitable,
     "55": _unsuitable,
     "57": _unreachable,
@@ -156,6 +166,7 @@ REFUSED_CONNECTION: tuple[tuple[re.Pattern[str], Made], ...] = (
         re.compile(r"no pg_hba\.conf entry|role .* does not exist|not permitted to log in|permission denied", re.I),
         _denied,
     ),
+    (re.compile(r"too many clients|connection slots are reserved|too many connections", re.I), BY_SQLSTATE["53300"]),
     (re.compile(r'database "?.*"? does not exist', re.I), _not_found),
     (re.compile(r"invalid channel binding|certificate|SSL .*required|server does not support SSL", re.I), _denied),
 )

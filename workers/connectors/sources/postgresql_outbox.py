@@ -31,6 +31,7 @@ from workers.connectors.postgresql.connection import (
     READER_NAME,
     Address,
     connection_open,
+    snapshot_kept,
     snapshot_open,
     transaction_begin,
 )
@@ -103,7 +104,9 @@ class PostgresqlOutbox:
                 safe = self._pinned or SafeFrontier(None, safe_frontier.GRACE, NOT_ASKED)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
-            yield self._reading(connection, opened, safe, row[0])
+            reading = self._reading(connection, opened, safe, row[0])
+            with snapshot_kept(connection):
+                yield reading
             connection.execute("ROLLBACK")
 
     def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:

@@ -93,7 +93,8 @@ class Evidence:
 
     `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
     was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
-    accepted, where the record says so.
+    accepted, where the record says so. `sink_release` ends the record's snapshot before the source's: nobody can read in
+    it afterwards.
     """
 
     source_reading: Reading
@@ -109,6 +110,7 @@ class Evidence:
     pieces: tuple[Piece, ...]
     duplicated_in: Generations = field(default_factory=dict)
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
+    sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -125,8 +127,8 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     source, sink = request.source.connector(), request.sink.connector()
     cursors = source.cursors()
     pinned = {} if request.proven else _pin(request, source, progress)
-    with ExitStack() as held:
-        sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
+    with ExitStack() as held, ExitStack() as held_at_sink:
+        sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
         if request.proven:
             source_reading = _with_proven(request, source_reading, source.spelling)
@@ -161,7 +163,8 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
         has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates else {}
-        yield replace(_evidence(spec, frontier, summaries, source.spelling, duplicated_in), cursors=cursors)
+        found = _evidence(spec, frontier, summaries, source.spelling, duplicated_in)
+        yield replace(found, cursors=cursors, sink_release=held_at_sink.close)
 
 
 def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:

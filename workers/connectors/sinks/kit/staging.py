@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from io import BytesIO
 from typing import Any
 
@@ -37,13 +39,19 @@ _ATTEMPT = """
 
 
 def batch_stage(
-    connection: psycopg.Connection[Any], schema: str, generation: int, arm: int, batch: pa.RecordBatch
+    connection: psycopg.Connection[Any],
+    schema: str,
+    generation: int,
+    arm: int,
+    batch: pa.RecordBatch,
+    begin: Callable[[], AbstractContextManager[Any]] | None = None,
 ) -> None:
-    """One batch in one transaction. Where another attempt has staged some of it already, only the rest is added.
+    """One batch in one transaction (opened by `begin`, where it is given). Where another attempt has staged some of it already, only the rest is added.
 
     Raises: Unsuitable naming the coordinate of a row that the sink cannot represent.
     """
     staged = sql.Identifier(schema, "staged")
+    begin = begin or connection.transaction
     columns = [pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows) for number in (generation, arm)]
     rows = pa.RecordBatch.from_arrays(
         [*columns, *(batch.column(name) for name in schemas.BATCH.names)],
@@ -51,10 +59,10 @@ def batch_stage(
     )
     try:
         try:
-            with connection.transaction(), connection.cursor() as cursor:
+            with begin(), connection.cursor() as cursor:
                 _copy(cursor, staged, rows)
         except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-            with connection.transaction(), connection.cursor() as cursor:
+            with begin(), connection.cursor() as cursor:
                 cursor.execute(_ATTEMPT)
                 _copy(cursor, sql.Identifier("pg_temp", "attempt"), rows)
                 cursor.execute(
