@@ -47,12 +47,14 @@ _END = "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.pid =
 class AnsweringConnection(psycopg.Connection[Any]):
     """A connection that waits for an answer as long as its step may take, and no longer.
 
-    `step` says what is being asked, and may be set between calls. Of the last statement that failed, `failed_after_seconds`
+    `step` says what is being asked, and may be set between calls. `statement_seconds`: the limit that the registered end
+    itself sets for a statement, 0 for none. Of the last statement that failed, `failed_after_seconds`
     tells how long it had run and `blockers` whom it was seen waiting for.
     """
 
     step: Step = ASKING
     answer_seconds: float = ANSWER_SECONDS
+    statement_seconds: int = 0
     endpoint: str = "the server"
     blockers: tuple[str, ...] = ()
     failed_after_seconds: float = 0.0

@@ -117,6 +117,7 @@ def connection_open(
             prepare_threshold=None,
         )
     connection.begin_to_listen(endpoint, conninfo, application_name, address.answer_timeout_seconds, step)
+    connection.statement_seconds = address.statement_timeout_seconds
     try:
         with driver_errors(endpoint), limits_named(connection):
             yield connection

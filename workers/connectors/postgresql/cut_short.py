@@ -46,28 +46,34 @@ def limits_named(connection: AnsweringConnection) -> Iterator[None]:
             raise
         raise found from _bare(error)
     except psycopg.errors.TransactionTimeout as error:
-        raise _cut_short(connection, "transaction_timeout", "its limit", connection.info.user, "0") from _bare(error)
+        remedy = "Lift it for this role: ALTER ROLE … SET transaction_timeout = 0."
+        limit = CutShort(connection.endpoint, "transaction_timeout", "its limit", connection.step.name, remedy)
+        raise limit from _bare(error)
 
 
 def _statement_timeout(connection: AnsweringConnection) -> FencepostError | None:
     """None: no limit of that length is set, so that somebody cancelled the statement."""
     ran = connection.failed_after_seconds
-    if connection.closed or connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+    if own := connection.statement_seconds:
+        if ran < NEARLY * own:
+            return None
+        value = f"{own} s (an option of the registered end)"
+        remedy = "Raise it there, or leave it out."
+        return CutShort(connection.endpoint, "statement_timeout_seconds", value, connection.step.name, remedy)
+    if connection.closed:
         return None
+    if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+        connection.execute("ROLLBACK")
     row = connection.execute(_LIMIT.encode(), ("statement_timeout",)).fetchone()
     if row is None or ran < NEARLY * row[0]:
         return None
     _, value, role, source = row
     value = f"{value} ({SOURCES[source]})" if source in SOURCES else value
-    return _cut_short(connection, "statement_timeout", value, role, "'5min'")
-
-
-def _cut_short(connection: AnsweringConnection, setting: str, value: str, role: str, to: str) -> CutShort:
     remedy = (
-        f"It is the server's administrator's word, so it stands. Raise it for this role (ALTER ROLE {role} SET {setting} = {to}),"
-        " or register the end with a statement_timeout_seconds of its own."
+        f"It is the server's administrator's word, so it stands. Raise it for this role (ALTER ROLE {role} SET "
+        "statement_timeout = '5min'), or register the end with a statement_timeout_seconds of its own."
     )
-    return CutShort(connection.endpoint, setting, value, connection.step.name, remedy)
+    return CutShort(connection.endpoint, "statement_timeout", value, connection.step.name, remedy)
 
 
 def _bare(error: psycopg.Error) -> psycopg.Error:
