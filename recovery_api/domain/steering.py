@@ -34,7 +34,7 @@ def steering_of(state: str, wanted: str, wanted_by: str, holds_before: str | Non
     """How a recovery stands with what a person wants of it. `holds_before`: where a worker really waits.
 
     >>> steering_of("arming", "pause", "ada", None, True).says
-    'ada asked it to pause. It is still at work, and will hold before arming.'
+    'ada asked it to pause. It will hold before arming.'
     >>> steering_of("arming", "pause", "ada", "the fire", True).word
     'paused'
     """
@@ -51,7 +51,7 @@ def steering_of(state: str, wanted: str, wanted_by: str, holds_before: str | Non
             return Steering("paused", f"{who} It holds before {holds_before}.", is_paused=True)
         if before is None:
             return Steering("pause asked", f"{who} Everything has landed; what is left only reads, and goes on.")
-        return Steering("pause asked", f"{who} It is still at work, and will hold before {before}.")
+        return Steering("pause asked", f"{who} It will hold before {before}.")
     if before is None or (state == states.FIRING and not has_part_left):
         return Steering("stop asked", f"{who} It has fired; what landed is verified before it ends.")
-    return Steering("stop asked", f"{who} It is still at work, and will end before {before}.")
+    return Steering("stop asked", f"{who} It will end before {before}.")

@@ -337,7 +337,7 @@ INFRASTRUCTURE: Mapping[str, Fault] = {
     "redis_lost_in_the_middle": redis_lost,
     "wakeup_lost_with_redis": wakeup_lost,
     "running_task_redelivered": redelivered,
-    "worker_terminated": terminated,
+    "worker_terminated_in_a_step": terminated,
 }
 CRASHES: Mapping[str, Fault] = {
     f"killed_at_{point.value}": partial(crash_at, point) for point in Point if "." not in point.value

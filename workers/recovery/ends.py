@@ -15,7 +15,7 @@ from django.utils import timezone
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import AccessDenied, SinkRestored
+from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import kind_get
@@ -33,6 +33,7 @@ from workers.evidence.folder import folder_probe
 from workers.spark import session as engine
 from workers.spark.jobs.audit import AuditRequest, Certified
 from workers.spark.jobs.grounds import Earlier, Remembered
+from workers.spark.jobs.redrive import batch_held
 from workers.spark.ranges import EndSpec, InProcess
 
 
@@ -57,9 +58,15 @@ def evidence_directory(*names: str) -> str:
     return str(path)
 
 
-def evidence_probe() -> None:
-    """Before a claim, which keeps the relay waiting: can evidence be written at all? Raises: EvidenceUnwritable."""
+def evidence_check(plan: Plan) -> None:
+    """Before anything is asked of the sink: a claim that could only be refused, or put off, would fence the relay for it.
+
+    Raises: EvidenceUnwritable; Refused where the plan's own evidence is gone.
+    """
     folder_probe(str(settings.FENCEPOST_EVIDENCE_DIR))
+    if batch_held(plan.evidence_uri) != plan.batch_count:
+        problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+        raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
 
 def request_make(

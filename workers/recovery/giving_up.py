@@ -20,9 +20,13 @@ def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool
     Needs neither Spark nor evidence. Raises: what the sink, or the control database, answers.
     """
     run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), None)
-    if run.recovery.state == RecoveryState.FINISHED:
+    if _is_over(run):
         intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
         return True
-    while not run.is_over and run.recovery.batch_index < run.recovery.batches:
+    while not _is_over(run) and run.recovery.batch_index < run.recovery.batches:
         run.refuse(error)  # a batch that landed unseen is one part more
-    return run.is_over
+    return _is_over(run)
+
+
+def _is_over(run: RecoveryRun) -> bool:
+    return run.recovery.state == RecoveryState.FINISHED

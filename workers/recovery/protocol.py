@@ -28,8 +28,8 @@ from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSin
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
+    evidence_check,
     evidence_directory,
-    evidence_probe,
     request_make,
     session_open,
     sink_check,
@@ -37,7 +37,7 @@ from workers.recovery.ends import (
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_held, batch_stage, unrepresentable_read
+from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -68,10 +68,6 @@ class RecoveryRun:
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
         self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
         self.sink: FencedSink = sink_connector(recovery.pipeline)
-
-    @property
-    def is_over(self) -> bool:
-        return self.recovery.state == RecoveryState.FINISHED
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
@@ -114,8 +110,7 @@ class RecoveryRun:
         """
         if self._stopped("the claim"):
             return None
-        self._check_plan_evidence()
-        evidence_probe()
+        evidence_check(self.recovery.plan)
         part = self._part_frontier()
         sink_check(self.recovery.pipeline)
         newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
@@ -314,13 +309,6 @@ class RecoveryRun:
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
-
-    def _check_plan_evidence(self) -> None:
-        """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing."""
-        plan = self.recovery.plan
-        if batch_held(plan.evidence_uri) != plan.batch_count:
-            problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
-            raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
     def _claim_said(self, generation: int) -> ClaimReading:
         """The claim as the sink holds it, locked for reading, and remembered."""

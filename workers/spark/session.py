@@ -215,8 +215,8 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
-    session.registerProgressHandler(_Heard())
     calls_bound(session)
+    session.registerProgressHandler(_Heard())
     # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
     atexit.unregister(session.client._on_exit)
     if is_probed:

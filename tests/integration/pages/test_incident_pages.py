@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -30,7 +32,7 @@ from recovery_api.services.event_reads import event_read_record, event_read_requ
 from recovery_api.services.findings import ListedFinding
 from recovery_api.services.intents import intent_take
 from recovery_api.services.plans import plan_approve, plan_record, plan_request, plan_start
-from recovery_api.services.recoveries import recovery_finish, recovery_request
+from recovery_api.services.recoveries import recovery_finish, recovery_hold, recovery_request, recovery_want
 from tests.integration.pages.fleet import pipeline_make
 
 SCRIPT = "<script>alert('x')</script>"
@@ -298,6 +300,36 @@ def test_the_batch_is_a_file(pipeline: Pipeline, sign_in: Callable[..., Client])
     lines = b"".join(answer.streaming_content).decode().splitlines()
     assert lines[0] == "coordinate,lane,evidence class,payload digest"
     assert [line.split(",")[0] for line in lines[1:]] == ["9007199254740993", "9223372036854775807"]
+
+
+def test_t13_the_page_rest_and_commands_say_paused_only_of_what_holds(
+    pipeline: Pipeline, sign_in: Callable[..., Client], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_make(pipeline)
+    plan_approve(plan.id, plan.digest, "grace", timezone.now())
+    recovery = recovery_request(plan.id, "why", pipeline.name, "grace", now=timezone.now(), wake=False)
+    recovery_want(recovery, "pause", actor="ada", now=timezone.now(), reason="look first", wake=False)
+    client, address = sign_in("approver", name="grace"), reverse("recovery", args=[recovery.id])
+
+    def shown() -> tuple[str, str, str]:
+        with suppress(SystemExit):
+            call_command("recovery", str(recovery.id))
+        row = client.get(f"/api/v1/recoveries/{recovery.id}").json()
+        return (
+            client.get(address).content.decode(),
+            f"{row['steering']}: {row['steering_says']}",
+            capsys.readouterr().out,
+        )
+
+    asked = "ada asked it to pause. It will hold before the claim."
+    page, rest, command = shown()
+    assert asked in page and asked in command and rest == f"pause asked: {asked}"
+    assert ">paused<" not in page.replace(" ", "").replace("\n", "")
+    recovery_hold(recovery, "the claim", actor="worker", now=timezone.now())
+    page, rest, command = shown()
+    assert "paused" in page and "It holds before the claim." in page and rest.startswith("paused: ")
+    assert "It holds before the claim." in command
+    assert "It holds before the claim." in [event.says for event in recovery.events.all()]
 
 
 def test_polling_a_recovery_loads_the_page_again_only_when_its_controls_change(
