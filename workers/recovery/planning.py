@@ -174,7 +174,8 @@ def _says(batch: BatchCounts, found: Evidence, conditions: list[Condition], part
     at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
     if not batch.provably_missing:
         held_back = batch.altered_at_the_sink + batch.not_representable + batch.unknowable
-        rest = f" {held_back:,} missing events cannot be sent; the conditions say why." if held_back else ""
+        events = "1 missing event" if held_back == 1 else f"{held_back:,} missing events"
+        rest = f" {events} cannot be sent; the conditions say why." if held_back else ""
         return f"Nothing to send at {at}.{rest}"
     split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
     events = f"{batch.provably_missing:,} {'event is' if batch.provably_missing == 1 else 'events are'}"

@@ -173,7 +173,7 @@ def test_a_writer_that_is_open_now_does_not_stop_an_approved_recovery(
         slow.execute("INSERT INTO outbox (\"key\", content) VALUES ('e3', '1')")
         run(recovery.intents.get())
     recovery.refresh_from_db()
-    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
     assert world.accepted_keys() == ["e1", "e2"]
 
 
