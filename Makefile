@@ -10,7 +10,7 @@ TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo readme test test-fast lint format types contracts check bench chaos explore guards worker web shell manage clean
+.PHONY: help venv demo readme test test-fast lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -63,6 +63,9 @@ types: venv  ## mypy
 
 contracts: venv  ## who may import whom
 	@$(VENV)/bin/lint-imports
+
+audit-code: venv  ## bandit over the code, pip-audit over what is installed
+	@$(PY) .ci/audit_code.py
 
 check: venv  ## Django's own checks, and no migration missing
 	@$(PY) manage.py check --deploy --fail-level WARNING && $(PY) manage.py makemigrations --check --dry-run

@@ -55,7 +55,7 @@ class AccessMiddleware:
         if match is None or _has_its_own_rule(view, match.app_names):
             return None
         if any("\x00" in text for given in (request.GET, request.POST) for texts in given.lists() for text in texts[1]):
-            says = "The request holds a NUL character, and nothing here does."
+            says = "The request holds a NUL character, which cannot be looked for or kept."
             return render(request, "400.html", {"says": says, "remedy": "", "back": "/"}, status=400)
         route = match.url_name or ""
         allowed = may(request, route, request.method or "GET")

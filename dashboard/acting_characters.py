@@ -1,7 +1,7 @@
 """No page carries a character that acts on its reader (recovery_api.domain.visible), whichever template forgot it.
 
 It is done to the whole answer, once, since every value of every template may hold one. What a form gives back stays as
-it is: an edited option must be saved as it was.
+it is: an edited option must be saved as it was. JSON is escaped as JSON, and holds the same: curl writes to terminals.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from recovery_api.domain.visible import ACTING, visible
+from recovery_api.domain.visible import ACTING, visible, visible_json
 
 GIVEN_BACK = re.compile(r'(\svalue="[^"]*"|<textarea\b[^>]*>[^<]*</textarea>)')
 """Values are escaped by the templates, so that a quotation mark or an angle bracket always ends one."""
@@ -26,11 +26,15 @@ class ActingCharactersMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if getattr(response, "streaming", False) or "text/html" not in response.get("Content-Type", ""):
+        kind = response.get("Content-Type", "").partition(";")[0]
+        shown = page_visible if kind == "text/html" else visible_json if kind.endswith("json") else None
+        if shown is None or getattr(response, "streaming", False):
             return response
         text = response.content.decode(response.charset, "replace")
         if ACTING.search(text):
-            response.content = page_visible(text).encode(response.charset)
+            response.content = shown(text).encode(response.charset)
+            if response.has_header("Content-Length"):
+                response["Content-Length"] = str(len(response.content))
         return response
 
 

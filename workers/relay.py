@@ -193,7 +193,7 @@ class Relay:
                         return None, self.cursor
                     limit, arguments = "id <= %s", [*arguments, highest]
             query = sql.SQL(
-                f"SELECT {coordinate}, event_id::text, op, key, content::text"
+                f"SELECT {coordinate}, event_id::text, op, key, content::text"  # nosec B608 # built of constants; names are quoted
                 f" FROM {{}} WHERE {above} AND {limit} ORDER BY {order} LIMIT %s"
             ).format(self._outbox)
             rows = self.source.execute(query, (*arguments, self.settings.batch_events)).fetchall()

@@ -25,8 +25,10 @@ def password(request: HttpRequest) -> HttpResponse:
         if sign_in_limit.try_begin(address, name):
             context = {"form": PasswordChangeForm(request.user), "is_paused": True}
             return render(request, "password.html", context, status=429)
-        if form.is_valid():
+        is_valid = form.is_valid()
+        if "old_password" not in form.errors:  # whose new one is too weak has guessed nothing
             sign_in_limit.try_succeeded(address, name)
+        if is_valid:
             update_session_auth_hash(request, form.save())
             standing = tokens_in_state(token_list(request.user), "standing", timezone.now()).count()
             says = "Your password is changed; your other sessions have ended."

@@ -140,6 +140,7 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("token-list", "GET"): Permission.SIGNED_IN,
     ("token-everybody", "GET"): Permission.CONFIGURE,
     ("password", "GET"): Permission.SIGNED_IN,
+    ("admin-password", "GET"): Permission.SIGNED_IN,
     ("password", "POST"): Permission.SIGNED_IN,
     ("token-revoke", "GET"): Permission.SIGNED_IN,
     # The fleet and what is registered.

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('count', models.BigIntegerField(default=1)),
                 ('last_at', models.DateTimeField()),
                 ('last_says', models.TextField(default='')),
-                ('event', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='refusals', to='recovery_api.event')),
+                ('event', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='refusals', to='recovery_api.event')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('actor', 'hour'), name='a_persons_refusals_are_counted_by_hour')],

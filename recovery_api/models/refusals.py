@@ -13,7 +13,8 @@ class RefusalCount(models.Model):
 
     actor = models.CharField(max_length=200)
     hour = models.DateTimeField()
-    event = models.OneToOneField(Event, on_delete=models.PROTECT, related_name="refusals")
+    # Without a constraint of the database: an event is never deleted, and TRUNCATE is refused by the timeline's own trigger.
+    event = models.OneToOneField(Event, on_delete=models.PROTECT, related_name="refusals", db_constraint=False)
     count = models.BigIntegerField(default=1)
     last_at = models.DateTimeField()
     last_says = models.TextField(default="")

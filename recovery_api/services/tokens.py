@@ -15,6 +15,7 @@ from recovery_api.domain.access import Role, roles_below
 from recovery_api.domain.actors import subject
 from recovery_api.domain.errors import BadInput
 from recovery_api.models import EventKind, Token
+from recovery_api.selectors.tokens import token_gives
 from recovery_api.services.events import event_append
 
 DAYS, DAYS_MOST = 30, 365
@@ -67,11 +68,15 @@ def token_revoke(token: Token, *, actor: str, now: datetime) -> Token:
     return token
 
 
-def tokens_end(user: Any, *, actor: str, now: datetime) -> int:
-    """Revokes every token of `user` that stands; how many."""
+def tokens_end(user: Any, *, actor: str, now: datetime, within: Collection[str] | None = None) -> int:
+    """Revokes every token of `user` that stands; how many. `within`: only those that give no more than these roles."""
     standing = Token.objects.filter(user=user, revoked_at__isnull=True, expiry__gt=now)
     with transaction.atomic():
-        ended = [token_revoke(token, actor=actor, now=now) for token in standing.select_related("user")]
+        ended = [
+            token_revoke(token, actor=actor, now=now)
+            for token in standing.select_related("user")
+            if within is None or token_gives(token) <= set(within)
+        ]
     return len(ended)
 
 

@@ -85,17 +85,19 @@ class Tokens(ApiView):
 
     @operation(
         "revoke_tokens",
-        "End every token of yours that stands, this request's too.\n\nA new password does not end tokens: this does.",
+        "End every token of yours that stands, this request's too.\n\nA new password does not end tokens: this does. A token ends "
+        "none that may more than it.",
         answer=EndedShape,
         tag="tokens",
     )
     def delete(self, request: Request) -> Response:
-        return answer({"ended": tokens_end(request.user, actor=actor(request), now=timezone.now())})
+        ended = tokens_end(request.user, actor=actor(request), now=timezone.now(), within=roles(request))
+        return answer({"ended": ended})
 
     def remembered(self, body: str) -> str:
         """The answer without the token: only its hash is kept anywhere."""
         row = json.loads(body)
-        return json.dumps(row | {"token": None}) if "token" in row else body
+        return json.dumps(row | {"token": None}) if "token" in row else body  # nosec B105 # a name, no secret
 
 
 class TokenOne(ApiView):

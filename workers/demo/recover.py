@@ -154,7 +154,7 @@ def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker of its own process, ended by its process id on the way out. It sweeps, as every worker does."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as to:
-        worker = subprocess.Popen(
+        worker = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
             [
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
                 *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),

@@ -111,7 +111,7 @@ def _await(web: subprocess.Popen[bytes], address: str, log: Path) -> None:
     began, pause = time.monotonic(), threading.Event()
     while web.poll() is None and time.monotonic() - began < READY_SECONDS:
         try:
-            with urllib.request.urlopen(address, timeout=5):
+            with urllib.request.urlopen(address, timeout=5):  # nosec B310 # an address of our own
                 return
         except urllib.error.HTTPError:
             return  # it answers; what it says is for whoever looks

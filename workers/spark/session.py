@@ -246,8 +246,9 @@ def _close(session: SparkSession) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Why, in words that hold nothing of a task's rows: Spark's error condition, gRPC's status, or a sign we know."""
-    said = getattr(error, "getCondition", lambda: None)() or next((s for s in SIGNS_OF_ABSENCE if s in str(error)), "")
-    if (code := re.search(r"StatusCode\.([A-Z_]+)", str(error))) is not None:
-        said = f"{said}, {code[1]}" if said and code[1] not in said else said or code[1]
-    return STATUSES.get(said, said) or type(error).__name__
+    """Why, in words that hold nothing of a task's rows: gRPC's status, Spark's error condition, or a sign we know."""
+    text = str(error)
+    if (code := re.search(r"StatusCode\.([A-Z_]+)", text)) is not None:
+        return STATUSES.get(code[1], code[1])
+    condition = getattr(error, "getCondition", lambda: None)()
+    return condition or next((sign for sign in SIGNS_OF_ABSENCE if sign in text), type(error).__name__)

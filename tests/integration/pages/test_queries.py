@@ -20,7 +20,7 @@ BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
     "/": 10,
     "/?status=owed": 10,
-    "/tokens/": 5,
+    "/tokens/": 6,
     "/tokens/everybody/": 5,
     "/timeline/": 4,
     "/timeline/?pipeline=p1&kind=pipeline+created&actor=root": 4,

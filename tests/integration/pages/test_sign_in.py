@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.cache import caches
 from django.test import Client
+from redis import Redis
 
 from dashboard.sign_in_limit import TRIES_OF_A_NAME, TRIES_OF_AN_ADDRESS
 from recovery_api.models import Event, EventKind
@@ -155,3 +158,32 @@ def test_a_session_before_signing_in_is_not_the_one_after(client: Client) -> Non
     before = session.session_key
     assert sign(client, "ada", "correct horse") == 302
     assert client.session.session_key != before
+
+
+class Planted:
+    """What would run, were it unpickled."""
+
+    ran = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_run_planted, ())
+
+
+def _run_planted() -> int:
+    Planted.ran = True
+    return 0
+
+
+def test_nothing_read_from_redis_is_run(redis_url: str, client: Client) -> None:
+    broker = Redis.from_url(redis_url)
+    sign(client, "ada")
+    keys = list(broker.scan_iter("fencepost:*sign-in*"))
+    assert keys, "the counts lie in Redis"
+    for key in keys:
+        broker.set(key, pickle.dumps(Planted()), ex=60)
+    with contextlib.suppress(Exception):
+        sign(client, "ada")
+    for key in keys:
+        with contextlib.suppress(ValueError):
+            caches["shared"].get(key.decode().rpartition(":1:")[2])
+    assert not Planted.ran

@@ -13,7 +13,17 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.domain.visible import ACTING
-from recovery_api.models import Event, EventKind, RefusalCount, Sink, Source, Token
+from recovery_api.models import (
+    AcknowledgedOmission,
+    Event,
+    EventKind,
+    Intent,
+    Pipeline,
+    RefusalCount,
+    Sink,
+    Source,
+    Token,
+)
 from recovery_api.services.tokens import token_create
 from tests.integration.security.conftest import SignIn
 
@@ -60,6 +70,9 @@ def test_s11_a_new_password_ends_sessions_and_says_that_tokens_stand(client: Cli
         one.post("/sign-in/", {"username": "olga", "password": OLD})
     form = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW}
     assert client.post("/password/", {**form, "old_password": "wrong"}).status_code == 400
+    assert client.get("/admin/password_change/")["Location"] == "/password/", "there is one page for it"
+    for _ in range(7):
+        assert client.post("/password/", {**form, "new_password1": "1", "new_password2": "1"}).status_code == 400
     after = client.post("/password/", form, follow=True).content.decode()
     assert "1 API token of yours still stand" in after and "A new password does not end tokens" in after
     assert other.get("/").status_code == 302, "the other session ended with the password"
@@ -79,6 +92,9 @@ def test_s11_all_tokens_end_by_rest_and_by_command_and_nobody_elses(sign_in: Sig
             token_create(user, f"t{number}", ["operator"], held=["operator"], actor=name, now=now)
     assert clients["olga"].delete("/api/v1/tokens").json() == {"ended": "2"}
     assert {token.user.username for token in Token.objects.filter(revoked_at__isnull=True)} == {"omar"}
+    omar = get_user_model().objects.get(username="omar")
+    _, weak = token_create(omar, "weak", ["viewer"], held=["operator"], actor="omar", now=now)
+    assert Client().delete("/api/v1/tokens", **bearer(weak)).json() == {"ended": "1"}, "itself, and nothing stronger"
     out = StringIO()
     call_command("tokens", "revoke", "--all-of", "omar", "--json", stdout=out)
     assert json.loads(out.getvalue())["ended"] == 2
@@ -176,9 +192,12 @@ def test_s12_characters_that_act_are_shown_on_pages_and_terminal(sign_in: SignIn
     make_end("orders")
     client = sign_in("admin", name="ada")
     for place in ("/sources/", "/sources/orders/"):
-        page = client.get(place).content.decode()
-        assert not ACTING.search(page), place
+        answer = client.get(place)
+        assert not ACTING.search(answer.content.decode()), place
+        assert int(answer["Content-Length"]) == len(answer.content)
     assert "\\u202erole\\x1b[2J" in client.get("/sources/orders/").content.decode()
+    answer = client.get("/api/v1/sources/orders")
+    assert not ACTING.search(answer.content.decode()) and answer.json()["options"]["table"] == f"t{RLO}{ESC}"
     edit = client.get("/sources/orders/edit/").content.decode()
     assert f"t{RLO}" in edit, "what a form gives back is as it was"
     out = StringIO()
@@ -195,10 +214,12 @@ def test_s12_characters_that_act_are_shown_on_pages_and_terminal(sign_in: SignIn
 
 
 def test_s12_a_new_name_holds_none(sign_in: SignIn) -> None:
-    body = {"name": f"or{RLO}ders", "kind": "postgresql_outbox", "options": {}}
-    answer = sign_in("admin").post("/api/v1/sources", body, content_type="application/json")
-    assert answer.status_code == 422 and not Source.objects.exists()
-    assert not Sink.objects.exists()
+    options = {"connection": "env:FENCEPOST_END_ORDERS", "table": "outbox", "coordinate": ["id"]}
+    client = sign_in("admin")
+    for name, status in ((f"or{RLO}ders", 422), (f"or{ESC}ders", 422), ("orders", 201)):
+        body = {"name": name, "kind": "postgresql_outbox", "options": options}
+        answer = client.post("/api/v1/sources", body, content_type="application/json")
+        assert answer.status_code == status, answer.content
 
 
 def test_every_answer_carries_the_headers_that_protect(sign_in: SignIn, settings: Any) -> None:
@@ -222,3 +243,34 @@ def test_every_post_of_a_page_needs_the_csrf_token(sign_in: SignIn) -> None:
         if method == "POST":
             answer = strict.post(address_of(route), {})
             assert answer.status_code == 403 and b"CSRF" in answer.content.upper(), route
+
+
+def test_one_pipelines_things_are_not_reached_under_anothers_name(sign_in: SignIn) -> None:
+    """Roles are not per pipeline; an address still means what it says."""
+    now = timezone.now()
+    by = {"created_at": now, "created_by": "root"}
+    client = sign_in("admin", "approver", name="ada")
+    mine, theirs = (
+        Pipeline.objects.create(
+            name=name,
+            source=Source.objects.create(name=f"s-{name}", kind="postgresql_outbox", options={}, **by),
+            sink=Sink.objects.create(name=f"k-{name}", kind="postgresql_kit", options={}, **by),
+            **by,
+        )
+        for name in ("mine", "theirs")
+    )
+    AcknowledgedOmission.objects.create(
+        pipeline=theirs, lane="0", position=7, ordinal=0, reason="x", acknowledged_by="root", acknowledged_at=now
+    )
+    given = {"coordinate": "7"}
+    path = "/api/v1/pipelines/{}/omissions/withdraw"
+    assert client.post(path.format("mine"), given, content_type="application/json").status_code in (404, 409, 422)
+    assert AcknowledgedOmission.objects.get().withdrawn_at is None
+    theirs_work = Intent.objects.create(action="audit", pipeline=theirs, **by)
+    listed = client.get("/api/v1/intents?pipeline=mine").json()["items"]
+    assert str(theirs_work.id) not in str(listed)
+    for place in ("/add/source/found/{}/", "/add/sink/found/{}/", "/contents/{}/", "/tests/{}/contents/"):
+        for method in (client.get, client.post):
+            answer = method(place.format(theirs_work.id))
+            assert answer.status_code in (403, 404, 405), (place, answer.status_code)
+    assert mine.name == "mine"

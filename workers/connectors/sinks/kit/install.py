@@ -64,7 +64,7 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
             raise AccessDenied(
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()  # nosec B608 # built of constants; names are quoted
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
