@@ -236,11 +236,18 @@ def number(value: Any) -> str:
 
 @register.filter
 def fact(value: Any) -> str:
-    """A fact of a connection test on one line: lists and objects too, in words."""
+    """A fact of a connection test on one line: lists and objects too, in words.
+
+    >>> fact({"kind": "target", "columns": {"cents": "cents"}, "is_ours": True, "rows": 1220})
+    'kind: target, columns (cents: cents), is ours: yes, rows: 1,220'
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {fact(part)}" for name, part in value.items() if part not in ("", None, {}, []))
+        parts = [(spaced(name), fact(part), part) for name, part in value.items() if part not in ("", None, {}, [])]
+        return ", ".join(
+            f"{name} ({said})" if isinstance(part, dict) else f"{name}: {said}" for name, said, part in parts
+        )
     if isinstance(value, list | tuple):
         return ", ".join(fact(part) for part in value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

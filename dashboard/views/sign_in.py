@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dashboard import sign_in_limit
+from recovery_api.selectors.people import people_exist
 
 
 @never_cache
@@ -35,7 +36,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(_next(request))
     else:
         form = AuthenticationForm(request)
-    return render(request, "sign_in.html", {"form": form, "next": _next(request)})
+    context = {"form": form, "next": _next(request), "is_nobody_there": not people_exist()}
+    return render(request, "sign_in.html", context)
 
 
 def sign_in_elsewhere(request: HttpRequest) -> HttpResponse:

@@ -73,8 +73,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(audits_carry, migrations.RunPython.noop, elidable=False),
-        # What the rows above queued is checked now: PostgreSQL alters no table with checks pending.
-        migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", migrations.RunSQL.noop),
         migrations.AlterField("audit", "record_read_at", models.DateTimeField()),
         migrations.AddIndex(
             "audit",

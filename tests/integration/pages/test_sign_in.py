@@ -37,6 +37,12 @@ def test_page_asks_for_a_sign_in_and_comes_back() -> None:
     assert signed_in["Location"] == "/timeline/?kind=audit"
 
 
+def test_sign_in_page_says_what_to_run_while_there_is_nobody(client: Client) -> None:
+    assert "manage.py setup" in client.get("/sign-in/").content.decode()
+    get_user_model().objects.create_superuser("ada", password="correct horse")
+    assert "manage.py setup" not in client.get("/sign-in/").content.decode()
+
+
 def test_next_never_leads_to_another_site(client: Client) -> None:
     get_user_model().objects.create_superuser("ada", password="correct horse")
     for wanted in ("https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"):
