@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors.exceptions.base import PySparkException
 
 from recovery_api.domain.errors import AccessDenied, EngineUnavailable
-from workers.runners import _unforeseen
+from workers.runners import defect_says
 from workers.spark.session import engine_errors_mapped
 
 SECRET = "4111-1111"
@@ -16,7 +16,7 @@ def test_s1_an_error_that_was_not_foreseen_is_kept_without_its_text() -> None:
     try:
         int(SECRET)
     except ValueError as error:
-        said = _unforeseen(error)
+        said = defect_says(error)
     assert "ValueError" in said and "tests/unit/test_values_stay.py:" in said and SECRET not in said
 
 
