@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
 from recovery_api.domain.hand_over import is_handed_over, start_position
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
@@ -21,7 +22,7 @@ from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, Reco
 from workers.connectors.base import FencedSink
 from workers.recovery.verdicts import audit_write, lane_verdicts, verdict_worst
 from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
-from workers.spark.jobs.redrive import batch_inspect, later_keys_count
+from workers.spark.jobs.redrive import batch_held, batch_inspect, later_keys_count
 from workers.spark.ranges import parts_of
 
 
@@ -48,6 +49,16 @@ def not_as_approved(found: Evidence) -> str | None:
     """Why the batch read under the claim is not the approved one, or None."""
     approval = found.approval or {}
     return approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
+
+
+def check_plan_evidence(plan: Plan) -> None:
+    """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing.
+
+    Raises: Refused where what was approved cannot be read any more.
+    """
+    if batch_held(plan.evidence_uri) != plan.batch_count:
+        problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+        raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
 
 def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> str | None:

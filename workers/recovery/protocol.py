@@ -36,7 +36,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_held, batch_stage, unrepresentable_read
+from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
@@ -109,7 +109,7 @@ class _Run:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
         if self._stopped():
             return None
-        self._check_plan_evidence()
+        outcomes.check_plan_evidence(self.recovery.plan)
         part = self._part_frontier()
         generation = self._allocate()
         self._move(
@@ -289,13 +289,6 @@ class _Run:
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
-
-    def _check_plan_evidence(self) -> None:
-        """Before anything is asked of the sink: a claim that can only be refused would fence the relay for nothing."""
-        plan = self.recovery.plan
-        if batch_held(plan.evidence_uri) != plan.batch_count:
-            problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
-            raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
     def _allocate(self) -> int:
         sink_check(self.recovery.pipeline)
