@@ -3,13 +3,14 @@
 VENV ?= .venv
 PYTHON ?= python3
 ARGS ?=
+TEST_WORKERS ?= 3
 PY := $(VENV)/bin/python
 LAUNCH := $(PY) -m workers.embedded
 TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast lint format types contracts check bench chaos explore worker web shell manage clean
+.PHONY: help venv demo readme test test-fast lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -28,8 +29,10 @@ venv:  ## .venv with the pinned requirements, installed again only when requirem
 demo: venv  ## the incident, from crash to exactly once (ARGS="--once --json")
 	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py demo "$$@"' sh $(ARGS)
 
-manage: venv  ## one manage.py command on the demo's services (ARGS="pipelines")
-	@$(LAUNCH) -- $(PY) manage.py $(ARGS)
+manage: venv  ## one manage.py command on the demo's services (ARGS="pipelines list"); ./fencepost keeps its exit code
+	@VENV=$(abspath $(VENV)) ./fencepost $(ARGS) || { code=$$?; \
+		echo "The command ended with $$code. make itself ends with 2 for any code but 0; ./fencepost WORDS ends with the command's own." >&2; \
+		exit $$code; }
 
 shell: venv  ## a shell with the demo's services and their addresses
 	@$(LAUNCH) -v -- $${SHELL:-sh}
@@ -37,14 +40,17 @@ shell: venv  ## a shell with the demo's services and their addresses
 web: venv  ## the pages, on this machine only
 	@FENCEPOST_HTTPS=false $(LAUNCH) -v -- sh -c '$(PY) manage.py migrate -v 0 && exec $(PY) manage.py runserver $(ARGS)'
 
-worker: venv  ## a Celery worker with its schedule
-	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --beat --queues spark,default --without-mingle --without-gossip --schedule var/celerybeat-schedule $(ARGS)
+worker: venv  ## a Celery worker; it sweeps, too
+	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --queues spark,default --without-mingle --without-gossip $(ARGS)
 
-test: venv  ## every test, with all services (ARGS="tests/unit -k name")
-	@$(TEMPORARY) -- $(PY) -m pytest $(ARGS)
+test: venv  ## every test, with all services, in three processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
 
 test-fast: venv  ## in a minute or two: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(FAST) $(ARGS)
+
+readme: venv  ## README's worked incident, from a real run of the demo
+	@FENCEPOST_WRITE_README=1 $(TEMPORARY) -- $(PY) -m pytest tests/integration/test_demo.py -k a_second_one -q
 
 lint: venv  ## ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
@@ -58,11 +64,17 @@ types: venv  ## mypy
 contracts: venv  ## who may import whom
 	@$(VENV)/bin/lint-imports
 
+audit-code: venv  ## bandit over the code, pip-audit over what is installed
+	@$(PY) .ci/audit_code.py
+
 check: venv  ## Django's own checks, and no migration missing
 	@$(PY) manage.py check --deploy --fail-level WARNING && $(PY) manage.py makemigrations --check --dry-run
 
 chaos: venv  ## servers killed and workers stopped under recoveries, in random order (ARGS="--rounds 100 --seed 7")
 	@FENCEPOST_HTTPS=false $(PY) -m tests.chaos $(ARGS)
+
+guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS="--changed", ARGS="--only fence")
+	@$(TEMPORARY) -- $(PY) -m tests.guards $(ARGS)
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)

@@ -6,8 +6,8 @@ import sys
 import traceback
 
 WITHOUT_DATABASE = (
-    "DATABASE_URL is not set, and this needs a database: set it, or run `python -m workers.embedded -- "
-    "python manage.py …` (or `make manage ARGS=…`), which starts one."
+    "DATABASE_URL is not set, and this needs a database: set it, or run `./fencepost` in manage.py's place, "
+    "which starts one."
 )
 
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
+from django.urls import Resolver404, resolve
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from rest_framework.views import APIView
 
 from recovery_api.domain.access import ROUTES, Permission, is_allowed, who_may
-from recovery_api.models import EventKind
 from recovery_api.selectors.people import roles_of
-from recovery_api.services.events import event_append
+from recovery_api.services.refusals import refusal_record
 
 View = Callable[..., HttpResponse]
+NEEDS_A_QUERY = frozenset({"finding"})
+"""Pages whose address alone names nothing: nobody is sent there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,18 @@ class AccessMiddleware:
         match = request.resolver_match
         if match is None or _has_its_own_rule(view, match.app_names):
             return None
+        if any("\x00" in text for given in (request.GET, request.POST) for texts in given.lists() for text in texts[1]):
+            says = "The request holds a NUL character, which cannot be looked for or kept."
+            return render(request, "400.html", {"says": says, "remedy": "", "back": "/"}, status=400)
         route = match.url_name or ""
         allowed = may(request, route, request.method or "GET")
         if allowed:
             return None
         if roles(request) is None:
             return _sign_in_first(request)
-        return _refused(request, route, allowed)
+        if any(name == route for name, _ in ROUTES) and (route, _method(request.method)) not in ROUTES:
+            return _shows_nothing(request, route)
+        return refused(request, route, allowed.says)
 
 
 def may(request: HttpRequest, route: str, method: str) -> Allowed:
@@ -63,7 +73,7 @@ def may(request: HttpRequest, route: str, method: str) -> Allowed:
     held = roles(request)
     if is_allowed(route, method, held):
         return Allowed(True)
-    needed = ROUTES.get((route, "GET" if method in ("HEAD", "OPTIONS") else method))
+    needed = ROUTES.get((route, _method(method)))
     if needed is None:
         return Allowed(False, "Nobody may: this route takes no such request.")
     if held is None:
@@ -103,20 +113,68 @@ def _has_its_own_rule(view: Any, app_names: list[str]) -> bool:
     return "admin" in app_names or (isinstance(shown_by_rest, type) and issubclass(shown_by_rest, APIView))
 
 
+def where_it_stood(request: HttpRequest) -> str:
+    """The page of this site that a form was sent from, as the browser says; else the page its address belongs to."""
+    said = request.headers.get("Referer", "")
+    if url_has_allowed_host_and_scheme(said, {request.get_host()}):
+        page = urlsplit(said)
+        if _shows(page.path):
+            return page.path + (f"?{page.query}" if page.query else "")
+    return _page_of(request.path)
+
+
 def _sign_in_first(request: HttpRequest) -> HttpResponse:
-    """To the sign-in page and back here; a form that was posted cannot be posted again, so back to where it stood."""
-    back = request.get_full_path() if request.method == "GET" else resolve_url(settings.LOGIN_REDIRECT_URL)
+    """To the sign-in page and back. A form that was posted cannot be posted again, so back to where it stood."""
     if getattr(request, "htmx", False):
-        return HttpResponse(status=401, headers={"HX-Redirect": resolve_url(settings.LOGIN_URL)})
-    return redirect_to_login(back, settings.LOGIN_URL)
+        here = request.htmx.current_url_abs_path or resolve_url(settings.LOGIN_REDIRECT_URL)
+        messages.warning(request, "Your session has ended. Sign in, and you are back where you were.")
+        location = f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': here})}"
+        return HttpResponse(status=401, headers={"HX-Redirect": location})
+    if request.method in ("GET", "HEAD"):
+        back = request.get_full_path() if _shows(request.path) else _page_of(request.path)
+        return redirect_to_login(back, settings.LOGIN_URL)
+    if (route := request.resolver_match) is not None and route.url_name != "sign-out":
+        says = (
+            "Your session has ended, and nothing was done. Sign in, and you are back where you were: then do it again."
+        )
+        messages.warning(request, says)
+    return redirect_to_login(where_it_stood(request), settings.LOGIN_URL)
 
 
-def _refused(request: HttpRequest, route: str, allowed: Allowed) -> HttpResponse:
-    event_append(
-        EventKind.ACCESS_DENIED,
+def _shows_nothing(request: HttpRequest, route: str) -> HttpResponse:
+    """For an address that takes actions only, asked for like a page: where its page is. No right is refused here."""
+    allowed = sorted(method for name, method in ROUTES if name == route)
+    page = render(request, "405.html", {"page": _page_of(request.path)}, status=405)
+    page["Allow"] = ", ".join(allowed)
+    return page
+
+
+def _page_of(path: str) -> str:
+    """The nearest page above an address: `/plans/…/` of `/plans/…/approve/`."""
+    parts = path.strip("/").split("/")
+    above = (f"/{'/'.join(parts[:end])}/" for end in range(len(parts) - 1, 0, -1))
+    return next((one for one in above if _shows(one)), resolve_url(settings.LOGIN_REDIRECT_URL))
+
+
+def _shows(path: str) -> bool:
+    """Whether an address of this site shows a page to whoever may see it."""
+    try:
+        route = resolve(path).url_name or ""
+    except Resolver404:
+        return False
+    return (route, "GET") in ROUTES and route not in NEEDS_A_QUERY | {"sign-in"}
+
+
+def _method(method: str | None) -> str:
+    return "GET" if method in ("HEAD", "OPTIONS", None) else method
+
+
+def refused(request: HttpRequest, route: str, says: str) -> HttpResponse:
+    """The page of a refusal, which is counted (recovery_api.services.refusals)."""
+    refusal_record(
         actor=actor(request),
         now=timezone.now(),
-        says=f"{actor(request)} was refused {request.method} {route or request.path}. {allowed.says}",
+        says=f"{actor(request)} was refused {request.method} {route or request.path}. {says}",
         data={"route": route, "method": request.method, "path": request.path[:500]},
     )
-    return render(request, "403.html", {"says": allowed.says, "route": route}, status=403)
+    return render(request, "403.html", {"says": says, "route": route}, status=403)

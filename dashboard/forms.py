@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 
+from dashboard.views.errors import said
 from recovery_api.domain.errors import BadInput, FencepostError, UnknownOption
 from recovery_api.domain.kinds.base import Option
 
@@ -69,9 +70,7 @@ class OptionsForm(forms.Form):
     def error_place(self, error: FencepostError) -> None:
         """Shows an error of the parser at the field it names, else above the form."""
         name = str(error.args[0]).rpartition(".")[2] if isinstance(error, BadInput) and error.args else ""
-        text = " ".join(str(part) for part in error.args[1:]) if isinstance(error, BadInput) else str(error)
-        if isinstance(error, UnknownOption):
-            text = str(error)
+        text = str(error) if isinstance(error, UnknownOption) else said(error)
         place = f"option_{name}" if f"option_{name}" in self.fields else (name if name in self.fields else None)
         self.add_error(place, text if place else str(error))
 
@@ -140,8 +139,10 @@ class InstallForm(forms.Form):
         max_length=1000,
         required=False,
         label="Connection of whoever may install",
-        help_text="env:NAME or file:/path. Left out: the sink's own connection.",
-        error_messages={"invalid": "Write env:NAME or file:/path; the credential itself is never stored."},
+        help_text="env:FENCEPOST_END_NAME or file:/path. Left out: the sink's own connection.",
+        error_messages={
+            "invalid": "Write env:FENCEPOST_END_NAME or file:/path; the credential itself is never stored."
+        },
     )
     relay = forms.CharField(max_length=63, required=False, label="Relay's login", help_text="May deliver.")
     recoverer = forms.CharField(

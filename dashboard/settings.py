@@ -30,6 +30,18 @@ if DATABASES:
     # A connection is reused, and asked before it is: a restarted database costs one query, not one failed request.
     DATABASES["default"] |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # No call to it stays unanswered for good (recovery_api.postgresql); COPY and migrations are many calls, or unbounded.
+    if "postgresql" in DATABASES["default"]["ENGINE"]:
+        DATABASES["default"] |= {"ENGINE": "recovery_api.postgresql", "ANSWER_SECONDS": 120.0}
+    # A network that swallows packets without a reset is noticed within half a minute, not in hours.
+    for _name, _value in {
+        "keepalives": 1,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+    }.items():
+        DATABASES["default"].setdefault("OPTIONS", {}).setdefault(_name, _value)
     # Pages ask many small things: compiling such a query takes longer than running it.
     DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -66,7 +78,11 @@ SECURE_SSL_REDIRECT = IS_HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
 SECURE_HSTS_PRELOAD = IS_HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+# Behind proxies: their addresses or networks, outermost first. What comes from elsewhere is believed nothing
+# (dashboard.client_address).
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)
+FENCEPOST_TRUSTED_PROXIES = env.list("FENCEPOST_TRUSTED_PROXIES", default=["127.0.0.1"]) if BEHIND_PROXY else []
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
@@ -97,6 +113,8 @@ INSTALLED_APPS = [
     "workers",
 ]
 MIDDLEWARE = [
+    "dashboard.client_address.ClientAddressMiddleware",
+    "dashboard.acting_characters.ActingCharactersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -160,6 +178,7 @@ CONTENT_SECURITY_POLICY = {
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "sign-in"
+CSRF_FAILURE_VIEW = "dashboard.views.errors.csrf_failed"
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_SAVE_EVERY_REQUEST = False
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
@@ -173,7 +192,11 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "fencepost",
-        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
+        "OPTIONS": {
+            "socket_connect_timeout": 1,
+            "socket_timeout": 1,
+            "serializer": "dashboard.sign_in_limit.WholeNumbers",
+        },
     }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "fencepost"},
@@ -196,11 +219,11 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "recovery_api.exceptions.exception_handler",
-    "NUM_PROXIES": 1 if env.bool("BEHIND_PROXY", default=False) else 0,
+    "NUM_PROXIES": 0,  # dashboard.client_address has put the client's address where the connection's was
     "URL_FORMAT_OVERRIDE": None,
 }
-REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "fp_"}
-KNOX_TOKEN_MODEL = "recovery_api.Token"
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "fp_"}  # nosec B105 # a name, no secret
+KNOX_TOKEN_MODEL = "recovery_api.Token"  # nosec B105 # a name, no secret
 MIGRATION_MODULES = {"knox": None}  # its migrations make a table that nothing would use: the token is our own model
 FENCEPOST_API_RATES = {
     "person": env.str("FENCEPOST_API_RATE", default="1200/min"),

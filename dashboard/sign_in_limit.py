@@ -6,9 +6,12 @@ outage of Redis locks nobody out and opens nothing wide.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import unicodedata
 from collections.abc import Callable
 from functools import partial
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
 from django.core.cache import caches
@@ -22,37 +25,75 @@ TRIES_OF_AN_ADDRESS = 30
 T = TypeVar("T")
 
 
-def wait_seconds(address: str, name: str) -> int:
-    """How long to wait before another try is looked at; 0: it may be tried now."""
-    counts = _cache(lambda cache: cache.get_many([key for key, _ in _keys(address, name)]))
-    is_over = any(counts.get(key, 0) >= limit for key, limit in _keys(address, name))
-    return WINDOW_SECONDS if is_over else 0
+class WholeNumbers:
+    """How counts lie in Redis. Django's own way unpickles what it reads, and whoever may write there would run code."""
+
+    def dumps(self, value: int) -> str:
+        return str(int(value))
+
+    def loads(self, held: bytes | str) -> int:
+        return int(held)
 
 
-def failed(address: str, name: str) -> None:
-    """Counts one wrong try. The window begins with the first."""
-    for key, _ in _keys(address, name):
-        _cache(partial(_count, key))
+def try_begin(address: str, name: str) -> int:
+    """Counts one try before it is looked at, so that many at once are counted too. How long to wait instead of looking
+    at it; 0: it may be looked at. The window begins with the first."""
+    counts = [(_cache(partial(_count, key)), limit) for key, limit in _keys(address, name)]
+    return WINDOW_SECONDS if any(count > limit for count, limit in counts) else 0
 
 
-def succeeded(address: str, name: str) -> None:
-    """The right password: the name's wrong tries from there are forgotten; the address's are not."""
-    _cache(lambda cache: cache.delete(_keys(address, name)[0][0]))
+def try_succeeded(address: str, name: str) -> None:
+    """The right password: the name's tries from there are forgotten, and this one of the address's."""
+    (of_name, _), (of_address, _) = _keys(address, name)
+    _cache(lambda cache: cache.delete(of_name))
+    _cache(partial(_uncount, of_address))
 
 
 def _keys(address: str, name: str) -> list[tuple[str, int]]:
     """Hashed: a cache keeps nobody's name, and any text makes a valid key."""
-    both = hashlib.sha256(f"{address}\x00{name.casefold()}".encode("utf-8", "replace")).hexdigest()
-    alone = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
+    near = _network(address)
+    both = hashlib.sha256(f"{near}\x00{name_normalise(name)}".encode("utf-8", "replace")).hexdigest()
+    alone = hashlib.sha256(near.encode("utf-8", "replace")).hexdigest()
     return [(f"sign-in:{both}", TRIES_OF_A_NAME), (f"sign-in-from:{alone}", TRIES_OF_AN_ADDRESS)]
 
 
-def _count(key: str, cache: BaseCache) -> None:
+def name_normalise(name: str) -> str:
+    """One spelling of a name: stripped and NFKC as Django's form has it, and without case and invisible characters.
+
+    >>> [name_normalise(spelled) for spelled in (" ada", "\uff41da", "a\u200bda", "ADA\u3000")]
+    ['ada', 'ada', 'ada', 'ada']
+    """
+    whole = unicodedata.normalize("NFKC", name.strip()).casefold()
+    return "".join(one for one in whole if unicodedata.category(one) not in ("Cc", "Cf")).strip()
+
+
+def _network(address: str) -> str:
+    """The address; of IPv6 the network of 64 bits, all of which one customer has.
+
+    >>> _network("192.0.2.7"), _network("2001:db8::7") == _network("2001:db8::8")
+    ('192.0.2.7', True)
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def _count(key: str, cache: BaseCache) -> int:
     cache.add(key, 0, WINDOW_SECONDS)
     try:
-        cache.incr(key)
+        return int(cache.incr(key))
     except ValueError:  # it expired in between
         cache.set(key, 1, WINDOW_SECONDS)
+        return 1
+
+
+def _uncount(key: str, cache: BaseCache) -> None:
+    with contextlib.suppress(ValueError):  # it has expired
+        cache.decr(key)
 
 
 def _cache(use: Callable[..., T]) -> T:

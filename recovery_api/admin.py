@@ -21,17 +21,20 @@ from recovery_api.models import (
     Pipeline,
     Plan,
     Recovery,
+    RefusalCount,
     RememberedAnswer,
     Sink,
     Source,
     Token,
+    Worker,
 )
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Shows every column; permits nothing but looking."""
+    """Shows the columns; permits nothing but looking."""
 
     show_full_result_count = False
+    exclude = ("report", "result", "body")  # sample rows are for who asked for them, remembered answers for nobody
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -64,7 +67,9 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Claim: (("generation", "pipeline", "recovery", "state", "arm", "landed_count", "said_at"), ("state",)),
     AcknowledgedOmission: (("pipeline", "lane", "position", "ordinal", "reason", "withdrawn_at"), ()),
     Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),
+    Worker: (("name", "queues", "started_at", "seen_at", "stopping_at"), ()),
     Token: (("name", "user", "roles", "created", "expiry", "revoked_at"), ()),
+    RefusalCount: (("actor", "hour", "count", "last_at"), ()),
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
     EventContent: (("intent", "kept_until"), ()),

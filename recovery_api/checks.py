@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from django.core.checks import CheckMessage, Error, register
 @register("fencepost")
 def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
-    return [*_database(), *_evidence(), *_broker(), *_engine()]
+    return [*_database(), *_evidence(), *_broker(), *_engine(), *_proxies()]
 
 
 def _database() -> list[CheckMessage]:
@@ -52,6 +53,16 @@ def _broker() -> list[CheckMessage]:
         return []
     if urlsplit(url).scheme not in ("redis", "rediss", "unix") or not (urlsplit(url).hostname or urlsplit(url).path):
         return [Error("REDIS_URL is not an address of Redis.", hint="Like redis://host:6379/0.", id="fencepost.E004")]
+    return []
+
+
+def _proxies() -> list[CheckMessage]:
+    try:
+        for proxy in getattr(settings, "FENCEPOST_TRUSTED_PROXIES", []):
+            ip_network(proxy, strict=False)
+    except ValueError as error:
+        hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
+        return [Error(f"FENCEPOST_TRUSTED_PROXIES cannot be read: {error}.", hint=hint, id="fencepost.E007")]
     return []
 
 

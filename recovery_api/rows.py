@@ -13,6 +13,7 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.samples import report_for
 from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
@@ -32,6 +33,8 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.recoveries import recovery_steering
+from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
 
 Row = dict[str, Any]
@@ -73,13 +76,14 @@ def _past_exact_as_text(value: Any) -> Any:
     return str(value) if is_wide else value
 
 
-def end_as_row(end: End) -> Row:
+def end_as_row(end: End, reader: str = "") -> Row:
+    """`reader` sees the sample rows of a test that they asked for (recovery_api.domain.samples)."""
     row: Row = {
         "name": end.name,
         "kind": end.kind,
         "options": end.options,
         "is_usable": end.report["is_usable"] if end.report else None,
-        "report": end.report,
+        "report": report_for(end.report, reader),
         "tested_at": _time(end.tested_at),
         "created_at": _time(end.created_at),
         "created_by": end.created_by,
@@ -120,7 +124,9 @@ def status_as_row(status: PipelineStatus) -> Row:
         "name": status.pipeline.name,
         "status": status.status,
         "says": status.says,
+        "exit_code": status.exit_code,
         "is_stale": status.is_stale,
+        "given": status.audit.givens if status.audit else [],
         "audit": str(status.audit.id) if status.audit else None,
         "audited_at": _time(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
@@ -144,7 +150,7 @@ def drill_as_row(drill: Drill) -> Row:
     }
 
 
-def intent_as_row(intent: Intent) -> Row:
+def intent_as_row(intent: Intent, reader: str = "") -> Row:
     return {
         "intent": str(intent.id),
         "action": intent.action,
@@ -155,7 +161,7 @@ def intent_as_row(intent: Intent) -> Row:
         "attempts": intent.attempts,
         "taken_by": intent.taken_by,
         "progress": intent.progress,
-        "result": intent.result,
+        "result": report_for(intent.result, reader),
         "error": intent.error,
         "created_at": _time(intent.created_at),
         "created_by": intent.created_by,
@@ -174,6 +180,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "exit_code": audit.exit_code,
         "is_full": audit.is_full,
         "is_void": audit.void_since is not None,
+        "void_says": audit.void_says,
         "frontier": _frontier(audit.pipeline, audit.frontier),
         "lost": audit.lost_count,
         "premature": audit.premature_count,
@@ -182,12 +189,14 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "obligations": audit.obligation_count,
         "accepted": audit.accepted_count,
         "matching": audit.matching,
+        "given": audit.givens,
         "weaknesses": audit.weaknesses,
         "lanes": audit.lanes,
         **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
         "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
+        "record_read_at": _time(audit.record_read_at),
         "started_at": _time(audit.started_at),
         "finished_at": _time(audit.finished_at),
     }
@@ -196,6 +205,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
 def plan_as_row(plan: Plan) -> Row:
     return {
         "plan": str(plan.id),
+        "audit": str(plan.audit_id) if plan.audit_id else None,
         "pipeline": plan.pipeline.name,
         "state": plan.state,
         "says": plan.says,
@@ -216,6 +226,8 @@ def plan_as_row(plan: Plan) -> Row:
 
 
 def recovery_as_row(recovery: Recovery) -> Row:
+    """`wanted` is what a person asked, `steering` what is so."""
+    steering = recovery_steering(recovery)
     return {
         "recovery": str(recovery.id),
         "plan": str(recovery.plan_id),
@@ -233,6 +245,8 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "altered": recovery.altered_count,
         "start": recovery.start,
         "wanted": recovery.wanted,
+        "steering": steering.word,
+        "steering_says": steering.says,
         "problem": recovery.problem,
         "reason": recovery.reason,
         "attestations": recovery.attestations,
@@ -240,6 +254,7 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "certificate": recovery.certificate,
         "certificate_digest": recovery.certificate_digest,
         "certificate_is_void": recovery.certificate_void_since is not None,
+        "certificate_void_says": recovery.certificate_void_says,
         "created_at": _time(recovery.created_at),
         "fired_at": _time(recovery.fired_at),
         "finished_at": _time(recovery.finished_at),
@@ -275,7 +290,7 @@ def event_as_row(event: Event) -> Row:
         "pipeline": event.pipeline.name if event.pipeline else None,
         "generation": _text(event.generation),
         "says": event.says,
-        "data": event.data,
+        "data": event_data(event),
         "plan": str(event.plan_id) if event.plan_id else None,
         "recovery": str(event.recovery_id) if event.recovery_id else None,
         "audit": str(event.audit_id) if event.audit_id else None,

@@ -33,6 +33,9 @@ KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="1 to 200 printable ASCII characters. The same key with the same request gets the same answer again.",
 )
+LOOK_AGAIN = OpenApiParameter(
+    "Retry-After", int, OpenApiParameter.HEADER, response=[202], description="Seconds until looking again is worth it."
+)
 NAME = OpenApiParameter(
     "name",
     {"type": "string", "minLength": 1, "maxLength": 200},
@@ -69,6 +72,8 @@ def operation(
             OpenApiExample("Answer", value=dict(answer_example), response_only=True, status_codes=[str(status)])
         )
     parameters = [*([KEY] if is_post else []), *([NAME] if is_named else []), *([query] if query else [])]
+    if status == 202:
+        parameters.append(LOOK_AGAIN)
     responses: dict[Any, Any] = {
         **(answer if isinstance(answer, dict) else {status: answer}),
         **{(one, CONTENT_TYPE): _problem(one) for one in sorted(statuses)},

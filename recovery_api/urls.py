@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import path, re_path, register_converter
+from django.urls import path, re_path
 
+import recovery_api.converters  # noqa: F401  registers `end_name`
 from recovery_api.views import (
     about,
     audits,
@@ -18,21 +19,6 @@ from recovery_api.views import (
     sink_jobs,
     tokens,
 )
-
-
-class NameConverter:
-    """A name as one segment, already decoded. No registered name holds what it refuses."""
-
-    regex = r"[^/\x00-\x1f]{1,200}"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(NameConverter, "end_name")
 
 urlpatterns = [
     path("", about.Index.as_view(), name="api-index"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ def judge(request: JudgeRequest) -> Judgement:
     )
     engine = _engine(request, list(files.values()))
     counts, findings, question, lowest = _meet(request, engine, files, spelling, question)
-    evidence = _evidence(request, signs, files, question, lowest)
+    evidence = _evidence(request, signs, files, question, lowest, spelling)
     answer = answer_make(counts, findings, lambda held: _spelled(held, spelling), _events_of(findings, request))
     if "delivered" in files:
         answer["mismatched_keys"] = _mismatches(request, files, spelling, question)
@@ -192,6 +192,7 @@ def _evidence(
     files: dict[str, EventFile],
     question: LaneQuestion,
     lowest: Coordinate | None,
+    spelling: Spelling,
 ) -> Evidence:
     head = question.journal_head
     reaches = head is not None and head >= question.frontier
@@ -207,6 +208,7 @@ def _evidence(
         below=below,
         journal_reaches=reaches,
         unread=tuple(line for file in files.values() for line in file.notes.unread()),
+        doubts=_doubts(question, spelling),
         weaknesses=() if request.spelling else signs.weaknesses(),
         grounds=(
             "The files are taken as whole exports: the history read after the record, at or below a safe frontier.",
@@ -214,14 +216,20 @@ def _evidence(
     )
 
 
-def _with_unread(evidence: Evidence, says: str) -> Evidence:
-    return Evidence(
-        below=evidence.below,
-        journal_reaches=evidence.journal_reaches,
-        unread=(*evidence.unread, says),
-        weaknesses=evidence.weaknesses,
-        grounds=evidence.grounds,
+def _doubts(question: LaneQuestion, spelling: Spelling) -> tuple[str, ...]:
+    """A frontier beyond what was exported may be right, and nothing in the files shows that it is."""
+    head, asked = question.journal_head, coordinate_format(question.frontier, spelling)
+    if head is None or head >= question.frontier:
+        return ()
+    ends = coordinate_format(head, spelling)
+    return (
+        f"The history ends at {ends}: nothing shows what was committed from there to {asked}. "
+        f"Judge at {ends}, or give an export that reaches {asked}.",
     )
+
+
+def _with_unread(evidence: Evidence, says: str) -> Evidence:
+    return replace(evidence, unread=(*evidence.unread, says))
 
 
 def _events_of(findings: pa.Table, request: JudgeRequest) -> Any:

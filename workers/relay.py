@@ -193,7 +193,7 @@ class Relay:
                         return None, self.cursor
                     limit, arguments = "id <= %s", [*arguments, highest]
             query = sql.SQL(
-                f"SELECT {coordinate}, event_id::text, op, key, content::text"
+                f"SELECT {coordinate}, event_id::text, op, key, content::text"  # nosec B608 # built of constants; names are quoted
                 f" FROM {{}} WHERE {above} AND {limit} ORDER BY {order} LIMIT %s"
             ).format(self._outbox)
             rows = self.source.execute(query, (*arguments, self.settings.batch_events)).fetchall()
@@ -279,8 +279,8 @@ def relay_run(
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.relay", description=__doc__)
     parser.add_argument("--name", default="relay")
-    parser.add_argument("--source", required=True, help="env:NAME or file:/path of the source's address")
-    parser.add_argument("--sink", required=True, help="env:NAME or file:/path of the sink's address")
+    parser.add_argument("--source", required=True, help="env:FENCEPOST_END_NAME or file:/path of the source's address")
+    parser.add_argument("--sink", required=True, help="env:FENCEPOST_END_NAME or file:/path of the sink's address")
     parser.add_argument("--outbox", required=True, help="schema.table")
     parser.add_argument("--cursor", required=True, help="schema.table")
     parser.add_argument("--kit-schema", default="fencepost")

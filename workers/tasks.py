@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 
+from billiard.process import current_process
 from celery import Task, shared_task
 
 logger = logging.getLogger(__name__)
@@ -16,29 +18,31 @@ logger = logging.getLogger(__name__)
 
 @shared_task(bind=True, name="workers.tasks.intent_run")
 def intent_run(self: Task, intent_id: str) -> None:
-    """Takes the intent and does it. Failures of the work itself are recorded in the row by the runner."""
-    from workers.runners import intent_run as run
+    """Does the most urgent work of the queue that `intent_id` belongs to; that intent itself is only who woke us.
 
-    run(intent_id, taken_by=taken_by(self.request.id))
+    Failures of the work itself are recorded in the row by the runner.
+    """
+    from workers.runners import next_run
+
+    end_process = process_end if current_process().name != "MainProcess" else None
+    try:
+        next_run(intent_id, taken_by(self.request.id), end_process)
+    except Exception:  # recorded in the row; Celery would pickle it, and log another error where that cannot be done
+        logger.exception("work that was woken for intent %s ended by a defect", intent_id)
+
+
+def process_end() -> None:
+    """Ends this process of the pool as a death by SIGKILL would: the pool starts another, the broker offers its task."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @shared_task(name="workers.tasks.intents_sweep")
 def intents_sweep() -> None:
-    """Offers again every intent that waits without a wake-up or whose worker went silent; lapses old approvals.
-
-    Contents that somebody read go when their time is over; drills that are due are asked for.
-    """
+    """As every worker's main process does by itself (workers.presence). Kept for a beat of an earlier version."""
     from recovery_api.selectors.clock import now_get
-    from recovery_api.services.drills import drills_sweep
-    from recovery_api.services.event_reads import event_contents_purge
-    from recovery_api.services.intents import intents_sweep as sweep
-    from recovery_api.services.plans import plans_sweep
+    from workers.presence import sweep
 
-    now = now_get()
-    sweep(now)
-    plans_sweep(now)
-    event_contents_purge(now)
-    drills_sweep(now)
+    sweep(now_get())
 
 
 def taken_by(task_id: str | None) -> str:

@@ -50,7 +50,7 @@ def wire_hold(path: Path, sink: str, schema: str, generation: int, event: str) -
     """
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
         raise ValueError(f"{path} is too long for a socket; choose a path of at most {SOCKET_PATH_LIMIT} bytes")
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
         [
             *(sys.executable, "-m", "workers.wire", "--socket", str(path)),
             *("--sink", sink, "--schema", schema, "--generation", str(generation)),
@@ -106,7 +106,7 @@ def _connect(path: Path) -> socket.socket:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.wire", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True)
-    parser.add_argument("--sink", required=True, help="env:NAME or file:/path of the sink's address")
+    parser.add_argument("--sink", required=True, help="env:FENCEPOST_END_NAME or file:/path of the sink's address")
     parser.add_argument("--schema", default="fencepost")
     parser.add_argument("--generation", type=int, required=True)
     given = parser.parse_args()

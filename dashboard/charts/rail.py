@@ -13,13 +13,15 @@ from typing import Any
 
 EXACT = 2**53
 HEIGHT = 340
+SCATTERED = (5, 17)
+"""How large the mark of a stretch of scattered findings is: of the emptiest, and of the fullest."""
 LABELS = 5
 """How many coordinates are written below the axis at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A coordinate with its name. `tone`: good | warn | bad | unsure | busy | calm | quiet.
+    """A coordinate with its name. `tone`: good | given | warn | bad | unsure | busy | calm | quiet.
 
     `until`: the coordinate up to which it leaves open what is so, drawn as a dotted bar; `until_says` names that bar.
     """
@@ -35,22 +37,33 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Findings of one sort at neighbouring coordinates, from the first to the last; one alone is both."""
+    """Findings of one sort at neighbouring coordinates, from the first to the last; one alone is both.
+
+    `count`: of a stretch in which they lie scattered, how many. Its mark is as large as that is; None: all of it.
+    """
 
     finding: str
     says: str
     first: tuple[int, int]
     last: tuple[int, int]
+    count: int | None = None
 
 
 FINDINGS = {
     # finding -> (its row, shape, tone)
-    "lost": ("missing", "x", "warn"),
-    "duplicate": ("doubled", "diamond", "bad"),
+    "lost": ("lost", "x", "warn"),
+    "duplicate": ("duplicate", "diamond", "bad"),
     "premature": ("premature", "triangle-up", "bad"),
     "unknown": ("not provable", "circle-open", "unsure"),
 }
-SHAPES = {"good": "circle", "warn": "square", "bad": "diamond", "busy": "circle-open", "calm": "hourglass"}
+SHAPES = {
+    "good": "circle",
+    "warn": "square",
+    "bad": "diamond",
+    "busy": "circle-open",
+    "calm": "hourglass",
+    "given": "square-open",
+}
 
 
 def rail_figure(places: Sequence[Place], findings: Sequence[Run]) -> dict[str, Any]:
@@ -101,7 +114,7 @@ def _place_trace(place: Place, x: float) -> dict[str, Any]:
         "text": ["", _plain(place.spelled)],
         "hoverinfo": "skip" if x == 0 else "text",
         "hovertemplate": f"{_plain(place.name)}: %{{text}}<extra></extra>",
-        "line": {"color": f"var(--{place.tone})", "width": 6 if place.tone in ("good", "warn", "bad") else 3},
+        "line": {"color": f"var(--{place.tone})", "width": 6 if place.tone in ("good", "given", "warn", "bad") else 3},
         "marker": {
             "size": [0, 13],
             "symbol": SHAPES.get(place.tone, "line-ns-open"),
@@ -130,12 +143,24 @@ def _window_trace(place: Place, until: tuple[int, int], offset: dict[tuple[int, 
 def _findings_trace(
     here: Sequence[Run], offset: dict[tuple[int, int], float], row: str, shape: str, tone: str
 ) -> dict[str, Any]:
-    """Each run a mark at either end and a line between; a gap (None) parts it from the next."""
+    """Each run a mark at either end and a line between; a gap (None) parts it from the next.
+
+    A stretch of scattered findings is one mark in its middle, the larger the more there are, and no line: what lies
+    between them is not missing.
+    """
     x: list[float | None] = []
     text: list[str] = []
+    sizes: list[float] = []
+    most = max((run.count for run in here if run.count), default=1)
     for run in here:
-        x += [offset[run.first], offset[run.last], None]
-        text += [_plain(run.says), _plain(run.says), ""]
+        if run.count is None:
+            x += [offset[run.first], offset[run.last], None]
+            text += [_plain(run.says), _plain(run.says), ""]
+            sizes += [9, 9, 9]
+        else:
+            x += [(offset[run.first] + offset[run.last]) / 2, None]
+            text += [_plain(run.says), ""]
+            sizes += [round(SCATTERED[0] + (SCATTERED[1] - SCATTERED[0]) * (run.count / most) ** 0.5, 1)] * 2
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -144,7 +169,7 @@ def _findings_trace(
         "text": text,
         "hovertemplate": f"{row}: %{{text}}<extra></extra>",
         "line": {"color": f"var(--{tone})", "width": 5},
-        "marker": {"symbol": shape, "size": 9, "color": f"var(--{tone})"},
+        "marker": {"symbol": shape, "size": sizes, "color": f"var(--{tone})"},
         "showlegend": False,
     }
 

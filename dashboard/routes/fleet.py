@@ -2,19 +2,22 @@
 
 from django.urls import path
 
-from dashboard.views import overview, pipeline, sign_in, timeline, tokens
+import recovery_api.converters  # noqa: F401  registers `end_name`
+from dashboard.views import overview, password, pipeline, sign_in, timeline, tokens
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/end-all/", tokens.token_end_all, name="token-end-all"),
+    path("password/", password.password, name="password"),
     path("tokens/everybody/", tokens.token_everybody, name="token-everybody"),
     path("tokens/<uuid:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("timeline/", timeline.timeline, name="timeline"),
-    path("pipelines/<str:name>/", pipeline.pipeline, name="pipeline"),
-    path("pipelines/<str:name>/work/", pipeline.work_of, name="pipeline-work"),
-    path("pipelines/<str:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
-    path("pipelines/<str:name>/audit/", pipeline.audit, name="pipeline-audit"),
-    path("pipelines/<str:name>/plan/", pipeline.plan, name="pipeline-plan"),
+    path("pipelines/<end_name:name>/", pipeline.pipeline, name="pipeline"),
+    path("pipelines/<end_name:name>/work/", pipeline.work_of, name="pipeline-work"),
+    path("pipelines/<end_name:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
+    path("pipelines/<end_name:name>/audit/", pipeline.audit, name="pipeline-audit"),
+    path("pipelines/<end_name:name>/plan/", pipeline.plan, name="pipeline-plan"),
 ]

@@ -21,21 +21,22 @@ from recovery_api.domain.plans import EvidenceClass
 register = template.Library()
 
 MEANINGS = {
-    "lost": "Committed, and not in the sink's record at the frontier. A recovery can send these.",
-    "acknowledged": "Taken out of the obligation on purpose. They stay lost and are never re-driven.",
-    "duplicate": "One payload accepted more than once. No recovery takes a copy away; a person decides.",
+    "lost": "Committed, and the sink does not have them. A recovery can send these.",
+    "lost altered": "Committed, and the sink holds other content at their coordinate. No recovery can deliver them.",
+    "acknowledged": "Somebody decided that these are never to be delivered. They stay lost.",
+    "duplicate": "The same event was accepted more than once. No recovery takes a copy away; a person decides.",
     "never committed": "Accepted at a coordinate where nothing was ever committed.",
-    "altered": "Accepted with other content than was committed there. No fire can deliver the committed one.",
-    "ahead of its commit": "Accepted when its relay could not have known it durable.",
-    "head not believed": "Accepted under a head that lies beyond everything committed.",
+    "altered": "Accepted with other content than was committed there. No recovery can deliver the committed one.",
+    "ahead of its commit": "Accepted before it was committed.",
+    "head not believed": "Its relay claimed to know of events beyond everything that was committed.",
     "unknown": "Accepted, and nothing that was read shows whether it was committed.",
 }
 CLASSES = {
-    EvidenceClass.PROVABLY_MISSING: "Absent from the whole record. These are sent.",
-    EvidenceClass.UNKNOWABLE: "The source dropped them and their content is gone. Nothing is fabricated.",
-    EvidenceClass.ACKNOWLEDGED: "Somebody took them out on purpose. Not sent.",
-    EvidenceClass.ALTERED_AT_THE_SINK: "The sink holds their coordinate with other content. No fire can deliver them.",
-    EvidenceClass.NOT_REPRESENTABLE: "The sink cannot hold their content. Left out; they stay lost.",
+    EvidenceClass.PROVABLY_MISSING: "The sink does not have them. These are sent.",
+    EvidenceClass.UNKNOWABLE: "The source deleted them, and their content is gone. Nothing is guessed.",
+    EvidenceClass.ACKNOWLEDGED: "Somebody decided that they are never to be delivered. Not sent.",
+    EvidenceClass.ALTERED_AT_THE_SINK: "The sink holds other content in their place. No recovery can deliver them.",
+    EvidenceClass.NOT_REPRESENTABLE: "The sink cannot hold their content. Not sent; they stay lost.",
 }
 STANDINGS: dict[bool | None, str] = {True: "holds", False: "fails", None: "unknown"}
 
@@ -43,7 +44,7 @@ STANDINGS: dict[bool | None, str] = {True: "holds", False: "fails", None: "unkno
 @register.filter
 def group_says(group: Mapping[str, Any]) -> str:
     """A group's heading: how many of what, in how many ranges."""
-    cause = f", {group['cause']}" if group["cause"] else ""
+    cause = f", {group['cause']}" if group["cause"] else ", altered at the sink" if group.get("is_altered") else ""
     acknowledged = ", acknowledged" if group["is_acknowledged"] else ""
     lane = f" in lane {group['lane']}" if group["lane"] != "0" else ""
     runs = "1 range" if group["runs_count"] == "1" else f"{number(group['runs_count'])} ranges"
@@ -54,6 +55,8 @@ def group_says(group: Mapping[str, Any]) -> str:
 def group_means(group: Mapping[str, Any]) -> str:
     if group["is_acknowledged"]:
         return MEANINGS["acknowledged"]
+    if group.get("is_altered"):
+        return MEANINGS["lost altered"]
     return MEANINGS.get(group["cause"]) or MEANINGS.get(group["finding"], "")
 
 

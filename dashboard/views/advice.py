@@ -23,28 +23,38 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
     """The next step for whoever is on call. One step, even where several would do."""
     recovery, audit = status.recovery, status.audit
     if status.pipeline.sink.restored_at is not None:
-        return Advice("Settle the sink: raise its counter and audit it in full. Until then nothing fires.")
+        return Advice("Settle the sink: it is made safe and audited in full. Until then nothing is delivered.")
     if recovery is not None and recovery.state != RecoveryState.FINISHED:
-        says = "Settle the recovery: the sink knows what became of it." if recovery.problem else "Watch the recovery."
+        says = (
+            "Settle the recovery: a worker asks the sink what became of it."
+            if recovery.problem
+            else "Watch the recovery."
+        )
         return Advice(says, f"/recoveries/{recovery.id}/", "The recovery")
     if audit is None:
-        return Advice("Audit now: without one nothing is known, and unknown is not well.")
+        return Advice("Audit now. Until then nothing is known, and *unknown* is not a success.")
     if status.is_stale:
-        return Advice("Audit now: what the last one found may have changed since.")
+        return Advice("Audit now: what the last audit found may have changed since.")
     findings = f"/audits/{audit.id}/findings/"
     match status.status:
         case "owed":
             return Advice(
-                "Plan a recovery: it says exactly what would be sent, and sends nothing.", findings, "What is lost"
+                "Plan a recovery. A plan shows exactly what would be sent, and sends nothing.", findings, "What is lost"
             )
         case "hazard":
             says = "Look at what was accepted twice, early or altered. A recovery adds none and takes none away."
             return Advice(says, findings, "The hazards")
+        case "exactly_once_given":
+            return Advice(
+                "Nothing is owed, given what is named. To make it certain, let the source's ground be proven.",
+                f"/audits/{audit.id}/",
+                "What was given",
+            )
         case "unknown":
             return Advice(
                 "See what could not be read, put it right, then audit again.", f"/audits/{audit.id}/", "The audit"
             )
     seconds = pipeline_options_parse(status.pipeline.options)["stale_after_seconds"]
-    left = audit.finished_at + timedelta(seconds=seconds) - now
+    left = audit.record_read_at + timedelta(seconds=seconds) - now
     minutes = max(int(left.total_seconds() // 60), 0)
     return Advice(f"Nothing to do. In {minutes} min without another audit this becomes unknown.")

@@ -45,6 +45,7 @@ def certificate_json(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
         "certificate": recovery.certificate,
         "digest": recovery.certificate_digest,
         "void_since": void and void.isoformat(),
+        "void_says": recovery.certificate_void_says,
     }
     response = HttpResponse(json.dumps(body, indent=2, ensure_ascii=False), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="certificate-{recovery.id}.json"'

@@ -14,7 +14,7 @@ from django.utils import timezone
 from dashboard.access import actor
 from dashboard.forms import EndForm, initial_of, shown
 from dashboard.views.drills import drills_context
-from dashboard.views.errors import error_page, gone_page
+from dashboard.views.errors import error_page, gone_page, refused
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.domain.errors import FencepostError, NotFound
@@ -88,7 +88,9 @@ def end_edit(request: HttpRequest, word: str, name: str) -> HttpResponse:
             except FencepostError as error:
                 form.error_place(error)
             else:
-                messages.success(request, f"{name} is changed. What was tested before says nothing of it now: test it.")
+                messages.success(
+                    request, f"{name} is changed. Test it: results from before this change no longer count."
+                )
                 return redirect(word, name)
     else:
         form = EndForm(options=kind.options, has_name=False, initial=initial_of(found.options, kind.options))
@@ -108,7 +110,7 @@ def end_retire(request: HttpRequest, word: str, name: str) -> HttpResponse:
             retire: Any = source_retire if word == "source" else sink_retire
             retire(found, request.POST.get("confirm", ""), actor=actor(request), now=timezone.now())
         except FencepostError as error:
-            return render(request, "retire.html", {**context, "error": error}, status=409)
+            return render(request, "retire.html", {**context, **refused(error)}, status=409)
         messages.success(request, f"{name} is out of use. Its history stays; its name is free.")
         return redirect(f"{word}-list")
     return render(request, "retire.html", context)

@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dashboard.charts.rail import Place, Run, rail_figure
+from dashboard.templatetags.fencepost import LOOKS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
+CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
+"""Of people: the highest verified frontier, the judged frontier f, the head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +41,23 @@ class Lane:
     figure: dict[str, Any] | None
     figure_id: str
     figure_says: str
+    scattered: list[dict[str, Any]]
 
 
 def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any]) -> list[Lane]:
     """The audit's lanes. `certified`: lane -> (highest verified coordinate, entry); `starts`: lane -> coordinate row."""
     found = []
     for number, (name, row) in enumerate(sorted(audit.lanes.items())):
-        verified = certified[name][0] if name in certified else None
+        verified = certified[name].frontier if name in certified else None
         start = coordinate_from_row(starts[name]) if name in starts else None
         stops = stops_of(row, audit.status, spelling, verified, start)
         figure = None
         if number < DRAWN_LANES:
             figure = rail_figure(_places(stops, spelling), _runs(audit, name))
-        says = f"Frontiers of lane {name}: " + "; ".join(f"{one.name} {one.spelled}" for one in stops if one.spelled)
-        found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}."))
+        says = f"How far each side has come, lane {name}: " + "; ".join(
+            f"{one.name} {one.spelled}" for one in stops if one.spelled
+        )
+        found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}.", scattered_of(audit, name)))
     return found
 
 
@@ -60,31 +67,36 @@ def stops_of(
     """Every place of the lane that is known or worth saying that it is not, from the oldest to the newest."""
     safe = row.get("safe_frontier") or {}
     floor, lowest = row.get("floor_says"), row.get("lowest_says")
-    judged_tone = {"exactly_once": "good", "owed": "warn", "hazard": "bad"}.get(status, "unsure")
+    judged_tone = LOOKS[OUTCOMES[status].status][0]
     return [
         Stop("floor", floor or "", "Below it the source has dropped rows.")
         if floor
         else Stop("oldest row", lowest or "", "The oldest the source held; nothing is known to be dropped below it."),
         Stop(
-            "verified",
+            CLEAN,
             coordinate_format(verified, spelling) if verified else "",
-            "The highest frontier an audit found exactly once." if verified else "No audit found it exactly once yet.",
-            "good",
+            "Up to here an audit found every event exactly once."
+            if verified
+            else "No audit found it exactly once yet.",
+            "calm",
         ),
-        Stop("judged at f", str(row.get("frontier_says") or ""), "Where the last audit judged.", judged_tone),
+        Stop(
+            CHECKED,
+            str(row.get("frontier_says") or ""),
+            "The last audit judged everything up to here (f).",
+            judged_tone,
+        ),
         Stop(
             "accepted up to",
             str(row.get("accepted_to_says") or ""),
-            "The highest coordinate in the acceptance record; below it some may be missing.",
+            "The newest event that the sink has; older ones may be missing.",
             "busy",
         ),
         *cursor_stops(row, status),
         Stop(
             "relay starts",
             coordinate_format(start, spelling) if start else "",
-            "What the sink hands the next relay run, which starts after it."
-            if start
-            else "No recovery has stored a start yet.",
+            "The next relay run starts after this." if start else "No recovery has set a start yet.",
             "calm",
         ),
         Stop(
@@ -94,7 +106,7 @@ def stops_of(
             "busy",
         ),
         Stop(
-            "head",
+            NEWEST,
             "" if row.get("head_says") in (None, "empty") else str(row["head_says"]),
             "The newest committed row.",
         ),
@@ -116,7 +128,7 @@ def cursor_stops(row: Mapping[str, Any], status: str) -> list[Stop]:
 def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
     """What can be drawn. The ambiguous window has no place of its own: it goes on from the cursor, to the head."""
     held = {stop.name: at for stop in stops if (at := _at(stop.spelled, spelling)) is not None}
-    windows = [stop for stop in stops if stop.name == WINDOW and "head" in held]
+    windows = [stop for stop in stops if stop.name == WINDOW and NEWEST in held]
     places = []
     for stop in stops:
         if stop.name not in held:
@@ -124,7 +136,7 @@ def _places(stops: list[Stop], spelling: Spelling) -> list[Place]:
         at = held[stop.name]
         place = Place(stop.name, stop.spelled, at.position, at.ordinal, stop.tone)
         if stop.name == CURSOR and windows:
-            end = held["head"]
+            end = held[NEWEST]
             says = f"{WINDOW}: {windows[0].spelled}"
             place = replace(place, until=(end.position, end.ordinal), until_says=says)
         places.append(place)
@@ -140,13 +152,22 @@ def _at(spelled: str, spelling: Spelling) -> Coordinate | None:
 
 
 def _runs(audit: Audit, lane: str) -> list[Run]:
-    """The findings of this lane, neighbours together; of an audit without groups, its first page one by one."""
+    """The findings of this lane, neighbours together; where they are too many, counted by stretches of the lane.
+
+    Of an audit without groups its first page is drawn, one by one.
+    """
     if audit.groups:
         return [
-            Run(group["finding"], _run_says(run), _held(run["first"]), _held(run["last"]))
+            Run(
+                group["finding"],
+                _bin_says(run) if group.get("bins") else _run_says(run),
+                _held(run["first"]),
+                _held(run["last"]),
+                int(run["count"]) if group.get("bins") else None,
+            )
             for group in audit.groups
             if group["lane"] == lane
-            for run in group["runs"]
+            for run in group.get("bins") or group["runs"]
         ]
     return [
         Run(row["finding"], row["coordinate"], _held(row), _held(row))
@@ -159,6 +180,20 @@ def _run_says(run: Mapping[str, Any]) -> str:
     if run["first_says"] == run["last_says"]:
         return str(run["first_says"])
     return f"{run['first_says']} to {run['last_says']}, {int(run['count']):,}"
+
+
+def _bin_says(run: Mapping[str, Any]) -> str:
+    return f"{run['first_says']} to {run['last_says']}: {int(run['count']):,} in this stretch"
+
+
+def scattered_of(audit: Audit, lane: str) -> list[dict[str, Any]]:
+    """What is drawn as stretches, as rows: the finding, from where to where, and how many."""
+    return [
+        {"finding": group["finding"], "first": one["first_says"], "last": one["last_says"], "count": one["count"]}
+        for group in audit.groups
+        if group["lane"] == lane
+        for one in group.get("bins") or ()
+    ]
 
 
 def _held(row: Mapping[str, Any]) -> tuple[int, int]:

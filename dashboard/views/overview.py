@@ -28,6 +28,7 @@ from recovery_api.selectors.fleet_pages import (
     ready_plans_of,
     statuses_of,
 )
+from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
 PAGE = 50
 FILTERS = {"status": TROUBLE, "plan": ("waiting",), "q": (), "page": ()}
@@ -36,6 +37,7 @@ TILES = (
     ("owed", "status=owed", "warn"),
     ("hazards", "status=hazard", "bad"),
     ("unknown or stale", "status=unknown", "unsure"),
+    ("given", "status=exactly_once_given", "given"),
     ("running", "status=running", "busy"),
     ("awaiting approval", "plan=waiting", "warn"),
 )
@@ -77,6 +79,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "query": query_of(given, "page"),
         "words": TROUBLE,
         "is_empty": not fleet,
+        "worker_missing": worker_presence(now).says(now),
+        "start_a_worker": START_A_WORKER,
     }
     return render(request, "overview.html", context)
 
@@ -85,7 +89,14 @@ def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, 
     """Each tile with its number and address; the tone only where there is something to look at."""
     words = Counter(entry.word for entry in fleet)
     awaiting = sum(entry.is_awaiting_approval for entry in fleet)
-    numbers = (words["owed"], words["hazard"], words["unknown"], words["running"], awaiting)
+    numbers = (
+        words["owed"],
+        words["hazard"],
+        words["unknown"],
+        words["exactly_once_given"],
+        words["running"],
+        awaiting,
+    )
     chosen = {f"{name}={value}" for name, value in given.items()}
     return [
         {

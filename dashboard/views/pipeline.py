@@ -29,6 +29,7 @@ from recovery_api.selectors.omissions import omission_list
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
 from recovery_api.selectors.registry import live_work, pipeline_history
+from recovery_api.selectors.workers import presence_once
 from recovery_api.services.audits import audit_request
 from recovery_api.services.plans import plan_request
 
@@ -76,7 +77,9 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
         )
     except FencepostError as error:
         return error_page(request, error, back=request.path.removesuffix("audit/"))
-    messages.info(request, "The audit is queued. Its verdict appears on the pipeline's page.")
+    joined = f"{intent.created_by} asked for the same audit before, and no worker has begun it: this is that one."
+    says = joined if intent.is_joined else "The audit is queued."
+    messages.info(request, f"{says} Its verdict appears on the pipeline's page.")
     return redirect("work", intent.id)
 
 
@@ -93,7 +96,8 @@ def plan(request: HttpRequest, name: str) -> HttpResponse:
 
 def _with_waiting(work: list[Intent], now: datetime) -> list[tuple[Intent, Waiting | None]]:
     """Each piece of work with what to say of it while it gives no answer."""
-    return [(intent, intent_waiting(intent, now)) for intent in work]
+    presence = presence_once(now)
+    return [(intent, intent_waiting(intent, now, presence)) for intent in work]
 
 
 def _frontier(request: HttpRequest) -> str | None:

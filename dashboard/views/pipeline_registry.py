@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dashboard.access import actor
 from dashboard.forms import PipelineForm, initial_of
-from dashboard.views.errors import gone_page
+from dashboard.views.errors import gone_page, refused
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound
 from recovery_api.domain.pipelines import OPTIONS
 from recovery_api.models import End, Pipeline, Plan
@@ -97,7 +97,7 @@ def retire(request: HttpRequest, name: str) -> HttpResponse:
         try:
             pipeline_retire(found, request.POST.get("confirm", ""), actor=actor(request), now=timezone.now())
         except FencepostError as error:
-            return render(request, "retire.html", {**context, "error": error}, status=409)
+            return render(request, "retire.html", {**context, **refused(error)}, status=409)
         messages.success(request, f"{name} is out of use. Its history stays; its sink and its name are free.")
         return redirect("overview")
     return render(request, "retire.html", context)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.access import actor
 from dashboard.views.audits import RETIRED
-from dashboard.views.errors import errors_shown
+from dashboard.views.errors import errors_shown, refused
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.pipelines import pipeline_options_parse
@@ -101,10 +101,10 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _again(request: HttpRequest, plan_id: UUID, refusal: Refused | BadInput) -> HttpResponse:
-    """The page as it is now, with why not, and what the form held."""
+    """The page as it is now, with why not (at the field that is at fault), and what the form held."""
     context = {
         **_context(request, plan_get(plan_id)),
-        "refusal": {"says": str(refusal), "remedy": ""},
+        **refused(refusal),
         "given": {"reason": request.POST.get("reason", ""), "confirm": request.POST.get("confirm", "")},
     }
     return render(request, "plans/plan.html", context, status=409 if isinstance(refusal, Refused) else 422)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.access import actor
-from dashboard.views.errors import errors_shown
+from dashboard.views.errors import errors_shown, said
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -22,6 +22,7 @@ from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import (
     recovery_get,
     recovery_intent,
+    recovery_steering,
     recovery_steps,
     recovery_verification,
     timeline,
@@ -30,6 +31,8 @@ from recovery_api.services import recoveries
 
 NEXT = {
     RecoveryOutcome.EXACTLY_ONCE: "Start the relay: it asks the sink for a generation and is told where to begin.",
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Start the relay: the sink tells it where to begin. Audit again later: what was "
+    "given is not shown.",
     RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED: "Start the relay: the sink tells it where to begin.",
     RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED: "Before the relay starts, look where it will begin.",
     RecoveryOutcome.INCOMPLETE: "Plan again: the next plan carries what is still lost.",
@@ -67,7 +70,7 @@ def recovery_want(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             reason=request.POST.get("reason", ""),
         )
     except (Refused, BadInput) as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, f"Nothing was asked of it. {said(refusal)}")
     return redirect("recovery", recovery_id)
 
 
@@ -90,12 +93,14 @@ def _context(recovery: Recovery) -> dict[str, Any]:
     waiting = intent_waiting(intent, now) if intent else None
     is_orphan = not is_finished and intent is None
     row = recovery_as_row(recovery)
+    steered = recovery_steering(recovery)
     return {
         "recovery": recovery,
         "row": row,
         "phase": "-".join(
             [
                 "finished" if is_finished else recovery.wanted,
+                *(["held"] if steered.is_paused else []),
                 *(["troubled"] if recovery.problem else []),
                 *(["alone"] if is_orphan else []),
             ]
@@ -113,7 +118,8 @@ def _context(recovery: Recovery) -> dict[str, Any]:
         "start_says": frontier_format(recovery.start, source_spelling(recovery.pipeline.source))
         if recovery.start
         else "",
-        "is_paused": recovery.wanted == Wanted.PAUSE and not is_finished,
+        "steered": steered,
+        "is_pause_asked": recovery.wanted == Wanted.PAUSE and not is_finished,
         "is_stopping": recovery.wanted == Wanted.STOP and not is_finished,
         "poll_seconds": 0 if is_finished else 1 if intent and intent.progress else 2,
         "events": list(timeline(recovery=recovery).reverse()[:EVENTS_SHOWN]),

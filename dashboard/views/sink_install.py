@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -39,11 +40,11 @@ def install_first(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     except FencepostError as error:
         return error_page(request, error)
     name = request.GET.get("name", "")
-    back = f"{reverse('sink-add')}?from={intent_id}"
+    kept = urlencode({"name": name}) if name else ""
+    back = f"{reverse('sink-add')}?{urlencode({'from': str(intent_id)})}{'&' if kept else ''}{kept}"
     about = {"title": name or "the new sink", "sink": None, "back": back}
-    return _page(
-        request, about, {"options": tested.arguments["options"]}, reverse("sink-install-first", args=[intent_id])
-    )
+    url = f"{reverse('sink-install-first', args=[intent_id])}{'?' if kept else ''}{kept}"
+    return _page(request, about, {"options": tested.arguments["options"]}, url)
 
 
 def _page(request: HttpRequest, about: dict[str, Any], which: dict[str, Any], url: str) -> HttpResponse:
@@ -61,18 +62,23 @@ def _page(request: HttpRequest, about: dict[str, Any], which: dict[str, Any], ur
         except FencepostError as error:
             form.add_error(None, str(error))
         else:
-            return redirect(f"{url}?job={intent.id}")
+            return redirect(_with_job(url, intent.id))
     job = _job(request.GET.get("job", ""))
     context = {
         **about,
         "form": form,
         "url": url,
         "job": job,
+        "job_url": _with_job(url, job.id) if job else "",
         "job_is_live": job is not None and job.state in LIVE_STATES,
         "result": job.result if job and job.state == IntentState.DONE else None,
     }
     template = "ends/_install_job.html" if request.headers.get("HX-Request") else "ends/install.html"
     return render(request, template, context, status=400 if form.is_bound and form.errors else 200)
+
+
+def _with_job(url: str, job_id: UUID) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'job': str(job_id)})}"
 
 
 def _job(text: str) -> Intent | None:

@@ -19,11 +19,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
 
 from dashboard.access import actor, roles
 from dashboard.views.errors import errors_shown
 from dashboard.views.filters import filters_read, page_read, query_of
-from recovery_api.domain.access import Role
+from recovery_api.domain.access import Role, roles_below
 from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Token
 from recovery_api.selectors import tokens as selected
@@ -59,7 +60,7 @@ class TokenForm(forms.Form):
 
     def __init__(self, *args: Any, held: frozenset[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        offered = [(role.value, f"{role.value}: {MEANS[role]}") for role in Role if role.value in held]
+        offered = [(role.value, f"{role.value}: {MEANS[role]}") for role in Role if role.value in roles_below(held)]
         field = self.fields["roles"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = offered
@@ -83,9 +84,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
             form = TokenForm(held=held, initial={"key": uuid4()})
     context = _context(request, selected.token_list(request.user), ("state", "page"))
     is_refused = form.is_bound and form.errors
-    return render(
-        request, "tokens/list.html", {**context, **made, "form": form, "held": held}, status=400 if is_refused else 200
-    )
+    standing = selected.tokens_in_state(selected.token_list(request.user), "standing", timezone.now()).count()
+    context |= {**made, "form": form, "held": held, "standing": standing}
+    return render(request, "tokens/list.html", context, status=400 if is_refused else 200)
 
 
 @errors_shown
@@ -108,6 +109,16 @@ def token_revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
         return redirect(back)
     context = {"token": token, "state": selected.token_state(token, now), "is_mine": is_mine, "back": reverse(back)}
     return render(request, "tokens/revoke.html", context)
+
+
+@require_POST
+@errors_shown
+def token_end_all(request: HttpRequest) -> HttpResponse:
+    """Ends every token of one's own that stands: one press, for who fears that one was seen."""
+    ended = services.tokens_end(request.user, actor=actor(request), now=timezone.now())
+    says = f"{ended} {'token' if ended == 1 else 'tokens'} ended." if ended else "No token of yours stood."
+    messages.success(request, f"{says} From the next request on none of them works.")
+    return redirect("token-list")
 
 
 def _make(request: HttpRequest, given: dict[str, Any], held: frozenset[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.access import actor
+from dashboard.access import actor, refused, roles
+from dashboard.access import refusal as refusal_says
 from dashboard.views.errors import errors_shown
+from recovery_api.domain.access import permissions_of, withdrawing_needs
 from recovery_api.domain.errors import Refused
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.intents import intent_get, intent_list, intent_waiting
+from recovery_api.selectors.workers import Presence, presence_once
 from recovery_api.services.intents import intent_withdraw
 
 ENDED_SHOWN = 30
@@ -40,12 +44,13 @@ WORDS = {
 def work_list(request: HttpRequest) -> HttpResponse:
     """Live work with who holds it, and the last that ended."""
     now = timezone.now()
-    live = [_shown(intent, now) for intent in intent_list(is_live=True).order_by("created_at")[:LIVE_SHOWN]]
+    presence = presence_once(now)
+    live = [_shown(intent, now, presence) for intent in intent_list(is_live=True).order_by("created_at")[:LIVE_SHOWN]]
     ended = intent_list(is_live=False).exclude(state__in=LIVE_STATES)
     context = {
         "live": live,
         "is_alone": any(row["waiting"] and row["waiting"].is_alone for row in live),
-        "ended": [_shown(intent, now) for intent in ended[:ENDED_SHOWN]],
+        "ended": [_shown(intent, now, presence) for intent in ended[:ENDED_SHOWN]],
     }
     return render(request, "work/_live.html" if request.htmx else "work/list.html", context)
 
@@ -60,6 +65,8 @@ def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
         if intent.state in LIVE_STATES:
             return render(request, "work/_one.html", shown)
         return HttpResponse(headers={"HX-Redirect": shown["url"] or reverse("work", args=[intent.id])})
+    held = roles(request) or frozenset()
+    shown["unless"] = "" if shown["needs"] in permissions_of(held) else refusal_says(shown["needs"], held)
     return render(request, "work/one.html", shown)
 
 
@@ -67,22 +74,26 @@ def work_show(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 @errors_shown
 def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """Withdraw work that nobody has taken yet."""
+    intent = intent_get(intent_id)
+    if (needed := withdrawing_needs(intent.action)) not in permissions_of(held := roles(request) or frozenset()):
+        return refused(request, "work-cancel", refusal_says(needed, held))
     try:
-        intent_withdraw(intent_get(intent_id), actor=actor(request), now=timezone.now())
+        intent_withdraw(intent, actor=actor(request), now=timezone.now())
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("work", intent_id)
 
 
-def _shown(intent: Intent, now: Any) -> dict[str, Any]:
+def _shown(intent: Intent, now: Any, presence: Callable[[], Presence] | None = None) -> dict[str, Any]:
     return {
         "intent": intent,
         "action": WORDS[IntentAction(intent.action)],
         "about": intent.pipeline or intent.source or intent.sink or "",
-        "waiting": intent_waiting(intent, now),
+        "waiting": intent_waiting(intent, now, presence),
         "is_live": intent.state in LIVE_STATES,
         "is_cancellable": intent.state == IntentState.QUEUED
         and intent.action not in (IntentAction.RECOVER, IntentAction.SETTLE),
+        "needs": withdrawing_needs(intent.action),
         "url": _result_url(intent),
     }
 

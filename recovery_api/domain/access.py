@@ -6,6 +6,7 @@ A route that is not in the table is refused to everybody: forgetting one closes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -48,122 +49,136 @@ PERMISSIONS_OF: Mapping[Role, frozenset[Permission]] = {
     Role.ADMIN: frozenset({Permission.SEE, Permission.CONFIGURE}),
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a person does, and where: by which pages' routes and which of REST. Each reads "route METHOD"."""
+
+    name: str
+    needs: Permission
+    pages: tuple[str, ...]
+    api: tuple[str, ...]
+
+
+ACTS: tuple[Act, ...] = (
+    Act("make a token", Permission.SIGNED_IN, ("token-list POST",), ("api-tokens POST",)),
+    Act("revoke a token", Permission.SIGNED_IN, ("token-revoke POST",), ("api-token DELETE",)),
+    Act("end all tokens", Permission.SIGNED_IN, ("token-end-all POST",), ("api-tokens DELETE",)),
+    Act("see the fleet", Permission.SEE, ("overview GET",), ("api-statuses GET",)),
+    Act("see the timeline", Permission.SEE, ("timeline GET", "pipeline-timeline GET"), ("api-events GET",)),
+    Act("see the sources", Permission.SEE, ("source-list GET", "source GET"), ("api-sources GET", "api-source GET")),
+    Act("see the sinks", Permission.SEE, ("sink-list GET", "sink GET"), ("api-sinks GET", "api-sink GET")),
+    Act(
+        "test what is not registered",
+        Permission.CONFIGURE,
+        ("source-add POST", "sink-add POST"),
+        ("api-connection-tests POST",),
+    ),
+    Act("register a source", Permission.CONFIGURE, ("source-found POST",), ("api-sources POST",)),
+    Act("register a sink", Permission.CONFIGURE, ("sink-found POST",), ("api-sinks POST",)),
+    Act("test a source", Permission.CONFIGURE, ("source-test POST",), ("api-source-test POST",)),
+    Act("test a sink", Permission.CONFIGURE, ("sink-test POST",), ("api-sink-test POST",)),
+    Act("change a source", Permission.CONFIGURE, ("source-edit POST",), ("api-source PATCH",)),
+    Act("change a sink", Permission.CONFIGURE, ("sink-edit POST",), ("api-sink PATCH",)),
+    Act("retire a source", Permission.CONFIGURE, ("source-retire POST",), ("api-source-retire POST",)),
+    Act("retire a sink", Permission.CONFIGURE, ("sink-retire POST",), ("api-sink-retire POST",)),
+    Act(
+        "install the kit",
+        Permission.CONFIGURE,
+        ("sink-install POST", "sink-install-first POST"),
+        ("api-sink-install POST",),
+    ),
+    Act("read a sink", Permission.AUDIT, ("sink-read POST",), ("api-sink-read POST",)),
+    Act("drill a sink", Permission.AUDIT, ("sink-drill POST",), ("api-sink-drills POST",)),
+    Act("see drills", Permission.SEE, ("sink-drills GET",), ("api-sink-drills GET",)),
+    Act("settle a sink", Permission.SETTLE, ("sink-settle POST",), ("api-sink-settle POST",)),
+    Act("register a pipeline", Permission.CONFIGURE, ("pipeline-add POST",), ("api-pipelines POST",)),
+    Act("see a pipeline", Permission.SEE, ("pipeline GET",), ("api-pipeline GET", "api-pipeline-status GET")),
+    Act("change a pipeline", Permission.CONFIGURE, ("pipeline-edit POST",), ("api-pipeline PATCH",)),
+    Act("retire a pipeline", Permission.CONFIGURE, ("pipeline-retire POST",), ("api-pipeline-retire POST",)),
+    Act("ask for a verdict", Permission.AUDIT, ("pipeline-audit POST",), ("api-audits POST",)),
+    Act("ask for a plan", Permission.PLAN, ("pipeline-plan POST",), ("api-plans POST",)),
+    Act("see an audit", Permission.SEE, ("audit GET", "findings GET"), ("api-audit GET", "api-audit-findings GET")),
+    Act("read an event", Permission.READ_CONTENT, ("event-read POST",), ("api-pipeline-event-reads POST",)),
+    Act("take a content", Permission.READ_CONTENT, ("event-content GET",), ("api-intent-content GET",)),
+    Act("see a plan", Permission.SEE, ("plan GET", "plan-events GET"), ("api-plan GET", "api-plan-findings GET")),
+    Act("approve a plan", Permission.APPROVE, ("plan-approve POST",), ("api-plan-approval POST",)),
+    Act("apply a plan", Permission.APPLY, ("plan-apply POST",), ("api-recoveries POST",)),
+    Act("see a recovery", Permission.SEE, ("recovery GET",), ("api-recovery GET",)),
+    Act(
+        "steer a recovery",
+        Permission.STEER,
+        ("recovery-want POST",),
+        ("api-recovery-pause POST", "api-recovery-resume POST", "api-recovery-stop POST"),
+    ),
+    Act("settle a recovery", Permission.SETTLE, ("recovery-settle POST",), ("api-recovery-settle POST",)),
+    Act(
+        "see a certificate",
+        Permission.SEE,
+        ("recovery-certificate GET", "recovery-certificate-json GET"),
+        ("api-recovery-certificate GET",),
+    ),
+    Act("see work", Permission.SEE, ("work-list GET", "work GET"), ("api-intents GET", "api-intent GET")),
+    Act("withdraw work", Permission.SEE, ("work-cancel POST",), ("api-intent-cancel POST",)),
+)
+"""Everything that can be done both on a page and by REST, with the one right that it needs on either."""
+
+
+def _routes(of: Iterable[tuple[str, Permission]]) -> dict[tuple[str, str], Permission]:
+    return {(route, method): needs for text, needs in of for route, _, method in [text.partition(" ")]}
+
+
 PAGES: Mapping[tuple[str, str], Permission] = {
+    **_routes((text, act.needs) for act in ACTS for text in act.pages),
     # (name of the route, method) -> what it needs
     ("sign-in", "GET"): Permission.ANYONE,
     ("sign-in", "POST"): Permission.ANYONE,
+    ("admin-sign-in", "GET"): Permission.ANYONE,
+    ("admin-sign-in", "POST"): Permission.ANYONE,
     ("sign-out", "POST"): Permission.SIGNED_IN,
-    # One's own account: a token never gives more than its person has.
+    # One's own account. A session only: a token changes no password.
     ("token-list", "GET"): Permission.SIGNED_IN,
-    ("token-list", "POST"): Permission.SIGNED_IN,
     ("token-everybody", "GET"): Permission.CONFIGURE,
+    ("password", "GET"): Permission.SIGNED_IN,
+    ("admin-password", "GET"): Permission.SIGNED_IN,
+    ("password", "POST"): Permission.SIGNED_IN,
     ("token-revoke", "GET"): Permission.SIGNED_IN,
-    ("token-revoke", "POST"): Permission.SIGNED_IN,
     # The fleet and what is registered.
-    ("overview", "GET"): Permission.SEE,
-    ("timeline", "GET"): Permission.SEE,
-    ("source-list", "GET"): Permission.SEE,
     ("source-add", "GET"): Permission.CONFIGURE,
-    ("source-add", "POST"): Permission.CONFIGURE,
     ("source-found", "GET"): Permission.CONFIGURE,
-    ("source-found", "POST"): Permission.CONFIGURE,
-    ("source", "GET"): Permission.SEE,
     ("source-test", "GET"): Permission.SEE,
-    ("source-test", "POST"): Permission.CONFIGURE,
     ("source-edit", "GET"): Permission.CONFIGURE,
-    ("source-edit", "POST"): Permission.CONFIGURE,
     ("source-retire", "GET"): Permission.CONFIGURE,
-    ("source-retire", "POST"): Permission.CONFIGURE,
-    ("sink-list", "GET"): Permission.SEE,
     ("sink-add", "GET"): Permission.CONFIGURE,
-    ("sink-add", "POST"): Permission.CONFIGURE,
     ("sink-found", "GET"): Permission.CONFIGURE,
-    ("sink-found", "POST"): Permission.CONFIGURE,
-    ("sink", "GET"): Permission.SEE,
     ("sink-test", "GET"): Permission.SEE,
-    ("sink-test", "POST"): Permission.CONFIGURE,
     ("sink-edit", "GET"): Permission.CONFIGURE,
-    ("sink-edit", "POST"): Permission.CONFIGURE,
     ("sink-retire", "GET"): Permission.CONFIGURE,
-    ("sink-retire", "POST"): Permission.CONFIGURE,
     ("sink-install", "GET"): Permission.CONFIGURE,
-    ("sink-install", "POST"): Permission.CONFIGURE,
     ("sink-install-first", "GET"): Permission.CONFIGURE,
-    ("sink-install-first", "POST"): Permission.CONFIGURE,
-    ("sink-read", "POST"): Permission.AUDIT,
     ("sink-reading", "GET"): Permission.SEE,
-    ("sink-drill", "POST"): Permission.AUDIT,
-    ("sink-drills", "GET"): Permission.SEE,
-    ("sink-settle", "POST"): Permission.SETTLE,
     ("sample-contents", "POST"): Permission.READ_CONTENT,
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
-    ("pipeline-add", "POST"): Permission.CONFIGURE,
-    ("pipeline", "GET"): Permission.SEE,
     ("pipeline-work", "GET"): Permission.SEE,
-    ("pipeline-timeline", "GET"): Permission.SEE,
     ("pipeline-edit", "GET"): Permission.CONFIGURE,
-    ("pipeline-edit", "POST"): Permission.CONFIGURE,
     ("pipeline-retire", "GET"): Permission.CONFIGURE,
-    ("pipeline-retire", "POST"): Permission.CONFIGURE,
-    ("pipeline-audit", "POST"): Permission.AUDIT,
-    ("pipeline-plan", "POST"): Permission.PLAN,
     # An incident: from the verdict to the certificate.
-    ("audit", "GET"): Permission.SEE,
-    ("findings", "GET"): Permission.SEE,
     ("finding", "GET"): Permission.SEE,
-    ("event-read", "POST"): Permission.READ_CONTENT,
-    ("event-content", "GET"): Permission.READ_CONTENT,
-    ("plan", "GET"): Permission.SEE,
-    ("plan-events", "GET"): Permission.SEE,
-    ("plan-approve", "POST"): Permission.APPROVE,
-    ("plan-apply", "POST"): Permission.APPLY,
-    ("recovery", "GET"): Permission.SEE,
-    ("recovery-want", "POST"): Permission.STEER,
-    ("recovery-settle", "POST"): Permission.SETTLE,
-    ("recovery-certificate", "GET"): Permission.SEE,
-    ("recovery-certificate-json", "GET"): Permission.SEE,
-    ("work-list", "GET"): Permission.SEE,
-    ("work", "GET"): Permission.SEE,
-    ("work-cancel", "POST"): Permission.AUDIT,
 }
-"""The pages' routes. Forms show what a person may do by asking `is_allowed` for the route they would post to."""
+"""The pages' routes: those of acts, and those that only pages have. Forms show what a person may do by asking `is_allowed` for the route they would post to."""
 
 API: Mapping[tuple[str, str], Permission] = {
+    **_routes((text, act.needs) for act in ACTS for text in act.api),
     ("api-index", "GET"): Permission.SIGNED_IN,
     ("api-me", "GET"): Permission.SIGNED_IN,
     ("api-problems", "GET"): Permission.ANYONE,
     ("api-schema", "GET"): Permission.ANYONE,
     ("api-docs", "GET"): Permission.ANYONE,
     ("api-kinds", "GET"): Permission.SEE,
-    ("api-connection-tests", "POST"): Permission.CONFIGURE,
-    ("api-sources", "GET"): Permission.SEE,
-    ("api-sources", "POST"): Permission.CONFIGURE,
-    ("api-source", "GET"): Permission.SEE,
-    ("api-source", "PATCH"): Permission.CONFIGURE,
-    ("api-source-retire", "POST"): Permission.CONFIGURE,
-    ("api-source-test", "POST"): Permission.CONFIGURE,
-    ("api-sinks", "GET"): Permission.SEE,
-    ("api-sinks", "POST"): Permission.CONFIGURE,
-    ("api-sink", "GET"): Permission.SEE,
-    ("api-sink", "PATCH"): Permission.CONFIGURE,
-    ("api-sink-retire", "POST"): Permission.CONFIGURE,
-    ("api-sink-read", "POST"): Permission.AUDIT,
-    ("api-sink-drills", "GET"): Permission.SEE,
-    ("api-sink-drills", "POST"): Permission.AUDIT,
     ("api-sink-drill-schedule", "POST"): Permission.CONFIGURE,
-    ("api-sink-install", "POST"): Permission.CONFIGURE,
-    ("api-sink-test", "POST"): Permission.CONFIGURE,
-    ("api-sink-settle", "POST"): Permission.SETTLE,
-    ("api-statuses", "GET"): Permission.SEE,
     ("api-pipelines", "GET"): Permission.SEE,
-    ("api-pipelines", "POST"): Permission.CONFIGURE,
-    ("api-pipeline", "GET"): Permission.SEE,
-    ("api-pipeline", "PATCH"): Permission.CONFIGURE,
-    ("api-pipeline-retire", "POST"): Permission.CONFIGURE,
-    ("api-pipeline-event-reads", "POST"): Permission.READ_CONTENT,
     ("api-pipeline-test", "POST"): Permission.CONFIGURE,
-    ("api-pipeline-status", "GET"): Permission.SEE,
     ("api-pipeline-frontiers", "GET"): Permission.SEE,
     ("api-pipeline-generations", "GET"): Permission.SEE,
     ("api-pipeline-claims", "GET"): Permission.SEE,
@@ -171,34 +186,13 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-pipeline-omissions", "POST"): Permission.ACKNOWLEDGE,
     ("api-pipeline-omission-withdraw", "POST"): Permission.ACKNOWLEDGE,
     ("api-audits", "GET"): Permission.SEE,
-    ("api-audits", "POST"): Permission.AUDIT,
-    ("api-audit", "GET"): Permission.SEE,
-    ("api-audit-findings", "GET"): Permission.SEE,
     ("api-plans", "GET"): Permission.SEE,
-    ("api-plans", "POST"): Permission.PLAN,
-    ("api-plan", "GET"): Permission.SEE,
-    ("api-plan-findings", "GET"): Permission.SEE,
-    ("api-plan-approval", "POST"): Permission.APPROVE,
     ("api-recoveries", "GET"): Permission.SEE,
-    ("api-recoveries", "POST"): Permission.APPLY,
-    ("api-recovery", "GET"): Permission.SEE,
-    ("api-recovery-pause", "POST"): Permission.STEER,
-    ("api-recovery-resume", "POST"): Permission.STEER,
-    ("api-recovery-stop", "POST"): Permission.STEER,
-    ("api-recovery-settle", "POST"): Permission.SETTLE,
-    ("api-recovery-certificate", "GET"): Permission.SEE,
-    ("api-events", "GET"): Permission.SEE,
-    ("api-intents", "GET"): Permission.SEE,
-    ("api-intent", "GET"): Permission.SEE,
-    ("api-intent-content", "GET"): Permission.READ_CONTENT,
-    ("api-intent-cancel", "POST"): Permission.SEE,
     ("api-tokens", "GET"): Permission.SIGNED_IN,
-    ("api-tokens", "POST"): Permission.SIGNED_IN,
     ("api-token", "GET"): Permission.SIGNED_IN,
-    ("api-token", "DELETE"): Permission.SIGNED_IN,
     **{("api-unknown", method): Permission.ANYONE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
 }
-"""The REST routes. `api-unknown` is every other address under `/api/v1/`: it answers that there is nothing."""
+"""The REST routes: those of acts, and those that only REST has. `api-unknown` is every other address under `/api/v1/`: it answers that there is nothing."""
 
 WITHDRAWING: Mapping[str, Permission] = {
     "connection_test": Permission.CONFIGURE,
@@ -211,7 +205,7 @@ WITHDRAWING: Mapping[str, Permission] = {
     "event_read": Permission.READ_CONTENT,
     "drill": Permission.AUDIT,
 }
-"""What withdrawing queued work of an action needs, beyond its route: as much as asking for it did."""
+"""What withdrawing queued work of an action needs, beyond its route, on pages and by REST: as much as asking for it did."""
 
 ROUTES: Mapping[tuple[str, str], Permission] = {**PAGES, **API}
 """The authority, tested whole: every route of the project is here, and every role is tried on every one."""
@@ -233,6 +227,21 @@ def is_allowed(route: str, method: str, roles: Iterable[str] | None) -> bool:
     if roles is None:
         return False
     return needed == Permission.SIGNED_IN or needed in permissions_of(roles)
+
+
+def roles_below(roles: Iterable[str]) -> frozenset[str]:
+    """The roles that give nothing that `roles` together do not give: what a token of theirs may have.
+
+    >>> sorted(roles_below(["approver"])), sorted(roles_below(["admin"])), sorted(roles_below([]))
+    (['approver', 'operator', 'viewer'], ['admin', 'viewer'], [])
+    """
+    held = permissions_of(roles)
+    return frozenset(role.value for role, granted in PERMISSIONS_OF.items() if granted <= held)
+
+
+def withdrawing_needs(action: str) -> Permission:
+    """What withdrawing queued work of `action` needs; of an action that is not listed what nobody has by accident."""
+    return WITHDRAWING.get(action, Permission.CONFIGURE)
 
 
 def who_may(permission: Permission) -> tuple[Role, ...]:

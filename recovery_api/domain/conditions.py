@@ -15,7 +15,10 @@ from recovery_api.domain.capabilities import Capability
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition as judged. `blocks` says that nothing may be applied while it does not hold."""
+    """One condition as judged. `blocks` says that nothing may be applied while it does not hold.
+
+    `warning`: of one that does not hold and does not block, the few words that are read before anything else.
+    """
 
     name: str
     asks: str
@@ -23,6 +26,7 @@ class Condition:
     says: str
     remedy: str = ""
     blocks: bool = False
+    warning: str = ""
 
     def as_row(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,13 +96,27 @@ def conditions_refusal(conditions: list[Condition]) -> Condition | None:
     return next((condition for condition in conditions if condition.blocks and not condition.holds), None)
 
 
+def warnings_says(conditions: Sequence[Condition]) -> str:
+    """What to read before approving, in one sentence.
+
+    >>> warnings_says([Condition("C1", "?", False, "…", warning=PAST_THE_FENCE)])
+    'Read one warning first: others can write past the fence (C1). It does not block.'
+    """
+    warned = [f"{one.warning or one.asks} ({one.name})" for one in conditions if not one.holds and not one.blocks]
+    if not warned:
+        return "Every condition holds."
+    if len(warned) == 1:
+        return f"Read one warning first: {warned[0]}. It does not block."
+    return f"Read {len(warned)} warnings first: {'; '.join(warned)}. They do not block."
+
+
 def _hazard_free(evidence: PlanEvidence) -> Condition:
-    asks = "Is the acceptance record free of premature entries and duplicates?"
+    asks = "Is everything in the record as it was committed, and nothing twice?"
     hazards = evidence.premature_count + evidence.duplicate_count
     if not hazards:
-        return Condition("P1", asks, True, "The record holds no premature entry and no duplicate.")
+        return Condition("P1", asks, True, "Nothing in the record is doubled or premature.")
     altered = (
-        f" {evidence.altered_count} accepted with other content block their coordinates: no fire can deliver those."
+        f" {evidence.altered_count} owed events cannot be sent: the sink holds other content at their coordinates."
         if evidence.altered_count
         else ""
     )
@@ -106,9 +124,10 @@ def _hazard_free(evidence: PlanEvidence) -> Condition:
         "P1",
         asks,
         False,
-        f"The record holds {evidence.premature_count} premature and {evidence.duplicate_count} repeated payloads. "
-        f"The batch adds no hazard; the ones that are there stay.{altered}",
-        "Look at the findings before approving; a person decides about what was already accepted.",
+        f"{evidence.premature_count} accepted entries are not as committed, and {evidence.duplicate_count} events were "
+        f"accepted more than once. A recovery adds none and takes none away.{altered}",
+        "Look at the findings before you approve: a person decides about what was already accepted.",
+        warning="something wrong is in the record already, and stays",
     )
 
 
@@ -145,7 +164,8 @@ def _frontier_safe(evidence: PlanEvidence) -> Condition:
             asks,
             None,
             f"{evidence.safe_frontier_says} Weakness: {evidence.safe_frontier_weakness}",
-            "A commit that comes later than that ends the recovery incomplete at f; the next one carries the rest.",
+            "The outcome will name this. An event that commits later than that is left for the next recovery.",
+            warning="an older transaction may still commit an event",
         )
     return Condition("P3", asks, True, evidence.safe_frontier_says)
 
@@ -165,24 +185,45 @@ def _ascending(evidence: PlanEvidence) -> Condition:
 
 
 def _disciplined(evidence: PlanEvidence) -> Condition:
-    asks = "Does everything that enters record or target go through admission?"
-    superusers = sorted({role for path, role, _ in evidence.undisciplined_paths if path == "superuser" and role})
-    paths = [
-        says for path, role, says in evidence.undisciplined_paths if path != "superuser" and role not in superusers
-    ]
+    asks = "Does everything that enters record or target pass the fence?"
+    superusers = _superusers(evidence.undisciplined_paths)
     weakness = f" Weakness: a superuser can write past it, as in any database ({', '.join(superusers)})."
     noted = weakness if superusers else ""
-    if not paths:
-        return Condition("C1", asks, True, f"Nothing but admission and claimed fires writes here.{noted}")
+    says = undisciplined_says(evidence.undisciplined_paths)
+    if says is None:
+        return Condition("C1", asks, True, f"Nothing else can write to record or target.{noted}")
     return Condition(
         "C1",
         asks,
         False,
-        f"{'1 way' if len(paths) == 1 else f'{len(paths)} ways'} into record or target past admission: "
-        f"{'; '.join(paths)}.{noted} "
-        "What comes that way meets no fence and no claim, and may double or break what this recovery sends.",
+        f"{says}{noted} What comes that way can double or break what this recovery sends.",
         "Close them: revoke the right, drop the subscription, or enable the guard; or be sure that nobody uses them.",
+        warning=PAST_THE_FENCE,
     )
+
+
+PAST_THE_FENCE = "others can write past the fence"
+
+
+def undisciplined_says(paths: Sequence[UndisciplinedPath]) -> str | None:
+    """C1 in the one sentence that plan, audit, pipeline, sink and certificate show. None: it holds, superusers apart.
+
+    >>> undisciplined_says([("privilege", "loader", "loader holds INSERT on post.letters")])
+    'Others can write past the fence (C1): loader holds INSERT on post.letters.'
+    """
+    superusers = _superusers(paths)
+    found = [says for path, role, says in paths if path != "superuser" and role not in superusers]
+    return f"{PAST_THE_FENCE.capitalize()} (C1): {'; '.join(found)}." if found else None
+
+
+def undisciplined_weaknesses(paths: Sequence[UndisciplinedPath]) -> tuple[str, ...]:
+    """C1 as a weakness of what rests on it, where it does not hold."""
+    says = undisciplined_says(paths)
+    return () if says is None else (says,)
+
+
+def _superusers(paths: Sequence[UndisciplinedPath]) -> list[str]:
+    return sorted({role for path, role, _ in paths if path == "superuser" and role})
 
 
 def _record_readable(evidence: PlanEvidence, capability: Capability) -> Condition:
@@ -209,13 +250,14 @@ def _representable(evidence: PlanEvidence) -> Condition:
         asks,
         False,
         f"{evidence.unrepresentable_count} owed events carry content the sink cannot hold (NUL or half a surrogate pair). "
-        "They are left out of the batch and stay lost.",
+        "They are not sent and stay missing.",
         "Acknowledge them with a reason, or correct them at the source.",
+        warning="the sink cannot hold some of the events",
     )
 
 
 def _in_order(later: LaterKeys | None) -> Condition:
-    asks = "Does each effect come after those of its key's earlier events only?"
+    asks = "Are events of one key applied in order?"
     if later is None:
         return Condition("order", asks, True, "The sink has no effect that needs each key's events in order.")
     if not later.count:
@@ -231,6 +273,7 @@ def _in_order(later: LaterKeys | None) -> Condition:
         f"The effect needs order, and {later.count} keys of the batch have a later event accepted: {keys}{more}. "
         "Their earlier events would take effect after the later ones.",
         f"Look at these keys; who applies the plan confirms it: redrive … --attest {LATER_EVENTS_CONFIRMED}.",
+        warning="some keys have a later event already",
     )
 
 
@@ -242,8 +285,9 @@ def _floor(evidence: PlanEvidence) -> Condition:
             asks,
             False,
             f"{evidence.lost_below_floor_count} events the source no longer holds were never accepted. "
-            "Their content cannot be read: nothing is fabricated.",
+            "Their content is gone and is not guessed.",
             "Restore them from a journal, or acknowledge them with a reason.",
+            warning="the source dropped events that never reached the sink",
         )
     if evidence.unknown_below_floor_count:
         return Condition(
@@ -252,6 +296,7 @@ def _floor(evidence: PlanEvidence) -> Condition:
             None,
             f"{evidence.unknown_below_floor_count} accepted entries lie below the floor; without a journal their justification is unknown.",
             "Give the pipeline a journal, or rely on an earlier audit that certified them.",
+            warning="nothing shows what lay below the oldest row",
         )
     return Condition("floor", asks, True, "Nothing below the floor is owed on the evidence that is kept.")
 

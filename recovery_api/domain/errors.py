@@ -3,10 +3,15 @@
     FencepostError
     ├── TransientError          the same call may succeed later
     │   ├── Unreachable             an endpoint does not answer
+    │   │   └── NoAnswer                it fell silent in the middle: its last word is not known
+    │   ├── OutOfRoom               a server has no disk, memory or connection left
     │   ├── SinkBusy                the sink waits for somebody; names whom
     │   ├── NotFlushed              what was read is not on the server's disk yet
     │   ├── SnapshotLost            the read must start again
-    │   └── EngineUnavailable       Spark or the broker does not answer
+    │   ├── EngineUnavailable       Spark or the broker does not answer
+    │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
+    │   ├── ControlDatabaseAway     the control database ended a statement or a connection
+    │   └── StoodStill              the work made no progress for longer than its step may
     └── TerminalError           someone must act
         ├── BadInput                what was given cannot be used
         │   ├── UnknownOption
@@ -15,6 +20,7 @@
         ├── AccessDenied            a credential is wrong or too weak
         ├── NotFound                a table, column, file or row is not there
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
+        ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
         ├── SinkRestored            the sink lies behind what it said before
         └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
@@ -26,6 +32,8 @@ survives, tasks return `as_row` and the driver raises `from_row`. Clients read `
 from __future__ import annotations
 
 from typing import Any, ClassVar, Self
+
+from recovery_api.domain.commands import command_line
 
 
 class FencepostError(Exception):
@@ -78,8 +86,23 @@ class TransientError(FencepostError):
 
 class Unreachable(TransientError):
     code = "unreachable"
-    fields = ("endpoint", "reason")
+    fields: ClassVar[tuple[str, ...]] = ("endpoint", "reason")
     template = "Cannot reach {endpoint}: {reason}. Check that it is up and that the address is right, then try again."
+
+
+class NoAnswer(Unreachable):
+    code = "no_answer"
+    fields = ("endpoint", "seconds", "step", "seen")
+    template = (
+        "{endpoint} did not answer within {seconds} s, at {step}: its last word is not known ({seen}). "
+        "What became of it is asked of the sink before anything else is done."
+    )
+
+
+class OutOfRoom(TransientError):
+    code = "out_of_room"
+    fields = ("endpoint", "what", "remedy")
+    template = "{endpoint} has no room: {what}. {remedy}"
 
 
 class SinkBusy(TransientError):
@@ -107,6 +130,27 @@ class EngineUnavailable(TransientError):
     code = "engine_unavailable"
     fields = ("engine", "reason")
     template = "{engine} does not answer: {reason}. Nothing is lost; the work stays queued."
+
+
+class EvidenceUnwritable(TransientError):
+    code = "evidence_unwritable"
+    fields = ("path", "reason")
+    template = "{path} cannot be written or read: {reason}. Make room or mount it again; the work is tried again."
+
+
+class ControlDatabaseAway(TransientError):
+    code = "control_database_away"
+    fields = ("reason",)
+    template = "The control database did not end a statement ({reason}). Nothing is lost; the work is tried again."
+
+
+class StoodStill(TransientError):
+    code = "stood_still"
+    fields = ("step", "seconds")
+    template = (
+        "It made no progress for {seconds} s while {step}: an end, or the network to it, does not answer. It was given "
+        "back, and whoever takes it asks the sink first."
+    )
 
 
 class TerminalError(FencepostError):
@@ -155,6 +199,12 @@ class Unsuitable(TerminalError):
     template = "{what}: {problem}. {remedy}"
 
 
+class CutShort(TerminalError):
+    code = "cut_short"
+    fields = ("endpoint", "setting", "value", "step", "remedy")
+    template = "{setting} = {value} at {endpoint} ended {step} before it was done. {remedy}"
+
+
 class FrontierRefused(TerminalError):
     code = "frontier_refused"
     fields = ("frontier", "limit", "limit_name", "ground")
@@ -170,4 +220,7 @@ class Refused(TerminalError):
 class SinkRestored(TerminalError):
     code = "sink_restored"
     fields = ("sink", "says")
-    template = "{says} Then plan again: manage.py sinks settle {sink}."
+    template = "{says}"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} Settle it, then plan again: {command_line('sinks', 'settle', self.data['sink'])}."

@@ -1,29 +1,115 @@
-"""How a recovery ended: the strongest word that its last verification supports."""
+"""The one table of outcomes: what each word means for a pipeline's status, an exit code, and whether it is green.
+
+The law: only *exactly once at f* is green. Pages, REST, commands, the certificate and the database's constraints read
+this table and decide nothing of their own; a further promise (*by identity*, *inside the horizon*, *by choice*) is one
+row more.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+EXIT_DONE, EXIT_OWED, EXIT_BAD_INPUT, EXIT_UNKNOWN, EXIT_GIVEN = 0, 1, 2, 3, 4
+EXIT_WORST_FIRST = (EXIT_OWED, EXIT_UNKNOWN, EXIT_GIVEN, EXIT_DONE)
+
+
+class Status(StrEnum):
+    """What a person is told first, of an audit and of a pipeline; worst first."""
+
+    HAZARD = "hazard"
+    """Something wrong was accepted; something may be owed besides. A person decides."""
+    OWED = "owed"
+    """Hazard-free, and obligations at or below f were not accepted. A recovery moves it on."""
+    UNKNOWN = "unknown"
+    """The evidence does not reach. Never clean."""
+    RUNNING = "running"
+    """A recovery is unfinished. Of a pipeline only."""
+    ACKNOWLEDGED = "acknowledged"
+    """Hazard-free, and every lost event was taken out of the obligation on purpose. Still lost in the strict verdict."""
+    EXACTLY_ONCE_GIVEN = "exactly_once_given"
+    """The counts of *exactly once at f*, on a ground that is attested or assumed: what was given is named with it."""
+    EXACTLY_ONCE = "exactly_once"
+    """Hazard-free and complete at f, in both grades, on a proven ground."""
+
 
 class Outcome(StrEnum):
-    """The words of recovery_api.models.RecoveryOutcome, which says what each means."""
+    """How a recovery ended, as verified at the sink."""
 
     EXACTLY_ONCE = "exactly_once"
+    """An audit after the fire found exactly once at f."""
+    EXACTLY_ONCE_GIVEN = "exactly_once_given"
+    """The same, on a ground that is attested or assumed."""
     COMPLETE_WITH_ACKNOWLEDGED = "complete_with_acknowledged"
+    """All that is lost at f is acknowledged."""
     COMPLETE_HAND_OVER_UNVERIFIED = "complete_hand_over_unverified"
+    """Complete at f; where the relay starts could not be checked. Stays visible."""
     INCOMPLETE = "incomplete"
+    """Something is still lost at f; the next delta carries it."""
     INCOMPLETE_ALTERED = "incomplete_altered"
+    """The sink holds an owed coordinate with other content: no fire can deliver it. A person decides."""
     HAZARD = "hazard"
+    """Complete at f, and hazards that were there before remain."""
     FENCED = "fenced"
+    """A newer generation passed this one; nothing landed under it."""
     REFUSED = "refused"
+    """Under the claim the batch was no longer the approved one; nothing landed. Plan again."""
     STOPPED = "stopped"
+    """A person stopped it at a safe point."""
     UNKNOWN = "unknown"
+    """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One row. `status`: what a pipeline shows by it. None: it adds nothing to what was read of the record."""
+
+    words: str
+    status: Status | None
+    exit_code: int
+    is_green: bool = False
+
+
+OUTCOMES: Mapping[str, Meaning] = {
+    # what a reading of the record comes to; a recovery may end in the same word
+    Status.EXACTLY_ONCE: Meaning("exactly once at f", Status.EXACTLY_ONCE, EXIT_DONE, is_green=True),
+    Status.EXACTLY_ONCE_GIVEN: Meaning("exactly once at f, given …", Status.EXACTLY_ONCE_GIVEN, EXIT_GIVEN),
+    Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED),
+    Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED),
+    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED),
+    Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN),
+    Status.RUNNING: Meaning("running", Status.RUNNING, EXIT_UNKNOWN),
+    # how else a recovery may end
+    Outcome.COMPLETE_WITH_ACKNOWLEDGED: Meaning("complete with acknowledged omissions", Status.ACKNOWLEDGED, EXIT_OWED),
+    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Meaning("complete, hand-over unverified", None, EXIT_OWED),
+    Outcome.INCOMPLETE: Meaning("incomplete", Status.OWED, EXIT_OWED),
+    Outcome.INCOMPLETE_ALTERED: Meaning("incomplete, altered at the sink", Status.HAZARD, EXIT_OWED),
+    Outcome.FENCED: Meaning("fenced", None, EXIT_OWED),
+    Outcome.REFUSED: Meaning("refused", None, EXIT_OWED),
+    Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED),
+}
+
+WORST_FIRST: tuple[Status, ...] = tuple(Status)
+READ: tuple[Status, ...] = tuple(status for status in Status if status is not Status.RUNNING)
+"""What one reading of the record can come to: the statuses of an audit."""
+
+
+def exit_code_worst(codes: Iterable[int]) -> int:
+    """Of several pipelines the worst counts: 1, 3, 4, 0. Nothing at all is 0.
+
+    >>> exit_code_worst([0, 4, 3]), exit_code_worst([3, 1]), exit_code_worst([4, 0]), exit_code_worst([])
+    (3, 1, 4, 0)
+    """
+    return min(codes, key=EXIT_WORST_FIRST.index, default=EXIT_DONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What the audit after the fire found at f. `hidden_count`: owed, and altered at the sink, acknowledged ones apart."""
+    """What the audit after the fire found at f. `hidden_count`: owed, and altered at the sink, acknowledged ones apart.
+
+    `is_given`: its ground is attested or assumed.
+    """
 
     is_known: bool
     lost_count: int
@@ -31,6 +117,7 @@ class Verified:
     hidden_count: int
     hazard_count: int
     is_handed_over: bool
+    is_given: bool = False
 
 
 def outcome_conclude(verified: Verified | None) -> Outcome:
@@ -49,4 +136,6 @@ def outcome_conclude(verified: Verified | None) -> Outcome:
         return Outcome.HAZARD
     if verified.acknowledged_count:
         return Outcome.COMPLETE_WITH_ACKNOWLEDGED
-    return Outcome.EXACTLY_ONCE if verified.is_handed_over else Outcome.COMPLETE_HAND_OVER_UNVERIFIED
+    if not verified.is_handed_over:
+        return Outcome.COMPLETE_HAND_OVER_UNVERIFIED
+    return Outcome.EXACTLY_ONCE_GIVEN if verified.is_given else Outcome.EXACTLY_ONCE

@@ -24,6 +24,12 @@ OPTIONS = PipelineOptions(
             "stale_after_seconds", "After this long without an audit the status is unknown.", "integer", 900, minimum=1
         ),
         Option("approval_seconds", "How long an approval holds before it lapses.", "integer", 86_400, minimum=1),
+        Option(
+            "approval_by_command",
+            "Whether a name typed at a command counts as the second person who approves. Nobody checks that name.",
+            "boolean",
+            False,
+        ),
         Option("batch_limit", "Entries one fire may land; more is split by frontier.", "integer", 200_000, minimum=1),
         Option(
             "claim_wait_seconds",
@@ -35,7 +41,7 @@ OPTIONS = PipelineOptions(
         ),
         Option(
             "failure_preference",
-            "For a blind sink: resend the ambiguous window, or skip it.",
+            "If the sink cannot be read: send uncertain events again, or leave them out?",
             "choice",
             None,
             choices=("resend", "skip"),

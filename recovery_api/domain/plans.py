@@ -118,11 +118,16 @@ def scope_digest(keys: Sequence[str] | None) -> str:
     return hashlib.sha256(json.dumps(sorted(set(keys))).encode()).hexdigest()
 
 
-def plan_promise(capability: Capability) -> str:
-    """What may be said of a recovery on this sink, before it runs."""
+def plan_promise(capability: Capability, given: Sequence[str] = ()) -> str:
+    """What may be said of a recovery on this sink, before it runs. `given`: what its source's ground rests on.
+
+    >>> plan_promise(Capability(Archetype.FENCED, True, True, True, True, True), ["that older commits are final"])
+    'exactly once at f, given that older commits are final, once verified'
+    """
     match capability.archetype:
         case Archetype.FENCED:
-            return "exactly once at f, once verified"
+            on = f", given {'; and '.join(given)}" if given else ""
+            return f"exactly once at f{on}, once verified"
         case Archetype.QUERYABLE:
             return "nothing: without a fence at the sink it can be audited and planned, and no recovery runs"
         case Archetype.DEDUPLICATING:

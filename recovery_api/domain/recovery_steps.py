@@ -31,11 +31,11 @@ class Step:
 
 
 STEPS: Sequence[tuple[str, str, str]] = (
-    (states.CLAIMING, "Claim", "Raise the sink's fence: nothing of an older relay run enters any more."),
-    (states.ARMING, "Read and arm", "Read both ends again under the claim; fix exactly what is still owed."),
-    (states.STAGING, "Stage", "Bring the batch to the sink, beside the record. Nothing has been delivered yet."),
-    (states.FIRING, "Fire", "Land the whole batch in one transaction of the sink, or nothing of it."),
-    (states.VERIFYING, "Verify", "Audit the sink at the frontier again. Only this makes the outcome."),
+    (states.CLAIMING, "Claim", "Raise the sink's fence: nothing of an older relay run gets in any more."),
+    (states.ARMING, "Read and prepare", "Read both ends again; fix exactly what is still missing."),
+    (states.STAGING, "Stage", "Bring the batch to the sink, beside its record. Nothing is delivered yet."),
+    (states.FIRING, "Deliver", "The whole batch in one transaction of the sink, or nothing of it."),
+    (states.VERIFYING, "Verify", "Audit the sink again. Only this decides the outcome."),
     (states.HANDING_OVER, "Hand over", "Check where the sink lets the next relay run start."),
 )
 ORDER = [state for state, _, _ in STEPS]

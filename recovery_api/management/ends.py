@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput
 from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
@@ -30,7 +31,7 @@ from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
 TEST_SECONDS = 60.0
-NOT_REACHED = ("unreachable", "engine_unavailable", "sink_busy", "transient")
+NOT_REACHED = ("unreachable", "no_answer", "out_of_room", "engine_unavailable", "sink_busy", "transient")
 
 
 class EndCommand(FencepostCommand):
@@ -94,7 +95,7 @@ class EndCommand(FencepostCommand):
         )
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
-        row = end_as_row(self._get(options["name"]))
+        row = end_as_row(self._get(options["name"]), options["actor"])
         return Shown(row, end_lines(self.word, row))
 
     def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
@@ -112,7 +113,7 @@ class EndCommand(FencepostCommand):
                 return Shown({**problem.body, "registered": False}, lines, problem.code)
             report = ended.result
         create = source_create if self.word == "source" else sink_create
-        row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report))
+        row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report), options["actor"])
         return Shown({**row, "registered": True}, [f"Registered {self.word} {name}.", *end_lines(self.word, row)[1:]])
 
     def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
@@ -192,7 +193,7 @@ class EndCommand(FencepostCommand):
     def _refuse_taken(self, name: str) -> None:
         model = Source if self.word == "source" else Sink
         if model.objects.filter(name=name, retired_at__isnull=True).exists():
-            remedy = f"Choose another, or see it: manage.py {self.word}s show {name}."
+            remedy = f"Choose another, or see it: {command_line(f'{self.word}s', 'show', name)}."
             raise BadInput(f"{self.word}.name", f"{name!r} is taken", remedy)
 
 

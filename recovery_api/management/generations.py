@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recovery_api.domain.claims import claims_apart
+from recovery_api.domain.commands import command_line
 from recovery_api.models import Intent, IntentState, Pipeline
 from recovery_api.rows import Row, claim_as_row, generation_as_row
 from recovery_api.selectors.generations import claim_list, generation_list
@@ -50,7 +51,7 @@ def generations_lines(body: Row) -> list[str]:
     said = body["said"]
     lines = [f"generations of {body['pipeline']}, newest first (sink {body['sink']})"]
     if said is None:
-        lines.append(f"  The sink was never asked: manage.py generations {body['pipeline']} --wait")
+        lines.append(f"  The sink was never asked: {command_line('generations', body['pipeline'], '--wait')}")
     else:
         lines.append(
             f"  The fence stands at {said['fence']}, the counter at {said['counter']}, as said {said['age_seconds']} s ago."
@@ -64,7 +65,7 @@ def generations_lines(body: Row) -> list[str]:
             lines.append(f"  {one['number']:>6}  {one['purpose']} {one.get('given_name', '')}, taken by {taken}{end}")
     lines += [f"  Apart: {says}" for says in body["apart"]]
     if body["is_divergent"]:
-        lines.append(f"Next: manage.py sinks settle {body['sink']} --wait")
+        lines.append(f"Next: {command_line('sinks', 'settle', body['sink'], '--wait')}")
     return lines
 
 
@@ -75,7 +76,7 @@ def _generation_lines(row: Row) -> list[str]:
     if claim := row["claim"]:
         what = f"claim {claim['state']}"
         if claim["landed"] is not None:
-            what += f", {claim['landed']} landed, {claim['absorbed']} were there already"
+            what += f", {claim['landed']} delivered, {claim['absorbed']} already present"
         if claim["superseded_by"]:
             who = f" ({claim['superseded_who']})" if claim["superseded_who"] else ""
             when = f" at {claim['superseded_at'][:19]}Z" if claim["superseded_at"] else ""

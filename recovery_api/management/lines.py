@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recovery_api.domain.actors import by
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
 
@@ -14,7 +17,11 @@ SAMPLES = 10
 def end_lines(word: str, row: Row) -> list[str]:
     lines = [f"{word} {row['name']}, kind {row['kind']}"]
     lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
-    lines += report_lines(row["report"]) if row["report"] else [f"  Never tested: manage.py {word}s test {row['name']}"]
+    lines += (
+        report_lines(row["report"])
+        if row["report"]
+        else [f"  Never tested: {command_line(f'{word}s', 'test', row['name'])}"]
+    )
     if said := row.get("said"):
         lines.append(f"  It last said: generation counter {said['counter']}, fence {said['fence']}, at {said['at']}.")
     if row.get("restored_at"):
@@ -22,7 +29,7 @@ def end_lines(word: str, row: Row) -> list[str]:
     if "drill_passed_at" in row:
         every = f", every {row['drill_every_hours']} h" if row["drill_every_hours"] else ""
         passed = f"last passed at {row['drill_passed_at']}" if row["drill_passed_at"] else "never passed"
-        lines.append(f"  Drills{every}: {passed}. manage.py drill {row['name']} --wait")
+        lines.append(f"  Drills{every}: {passed}. {command_line('drill', row['name'], '--wait')}")
     return lines
 
 
@@ -83,7 +90,7 @@ def status_lines(rows: list[Row]) -> list[str]:
         return ["No pipeline is registered. Add one: manage.py pipelines add NAME --source S --sink K."]
     width = max(len(row["name"]) for row in rows)
     return [
-        f"{row['name']:<{width}}  {row['status'].replace('_', ' '):<12}"
+        f"{row['name']:<{width}}  {OUTCOMES[row['status']].words:<12}"
         + (f"  at f = {row['frontier']}" if row["frontier"] else "")
         + f"  {row['says']}"
         for row in rows
@@ -92,10 +99,10 @@ def status_lines(rows: list[Row]) -> list[str]:
 
 def audit_lines(row: Row) -> list[str]:
     lines = [
-        f"{row['pipeline']}: {row['status'].replace('_', ' ')} at f = {row['frontier']}",
+        f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
         f"  {row['says']}",
         f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
-        f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} obligations and {row['accepted']:,} accepted",
+        f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
     ]
     for lane, found in sorted(row["lanes"].items()):
         if safe := found.get("safe_frontier"):
@@ -106,14 +113,15 @@ def audit_lines(row: Row) -> list[str]:
                 f"  lane {lane}: relay's cursor {cursor['says'] or 'not known'}. {cursor_says(cursor, found['status'])}"
             )
             lines += [f"    {says}"] if (says := window_says(cursor, found["status"])) else []
+    lines += [f"  Given: {given}" for given in row["given"]]
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
         lines.append(f"  and {more:,} more in {row['evidence']['uri']}")
     if row["is_void"]:
-        lines.append("  Void: the sink was restored after it.")
+        lines.append(f"  Void: {row['void_says']}")
     if row["status"] in ("owed", "hazard"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["status"] == "unknown":
         lines.append("Next: put right what is named above, then audit again.")
     return lines
@@ -131,39 +139,43 @@ def plan_lines(row: Row) -> list[str]:
         remedy = f" {condition['remedy']}" if condition["holds"] is not True and condition.get("remedy") else ""
         lines.append(f"  {condition['name']} {mark}: {condition['says']}{remedy}")
     if row["stranded"]:
-        lines.append(f"  The fence may strand {row['stranded']:,} events above f; the next recovery delivers them.")
+        lines.append(f"  Newer events that may be turned away: {row['stranded']:,}; the next relay run delivers them.")
     lines += [f"  {_finding(sample)}" for sample in row["samples"][:SAMPLES]]
     if row["state"] == "ready":
-        lines.append(f"Next: manage.py approve {row['plan']} --digest {row['digest']}")
+        lines.append(_next("approve", row["plan"], "--digest", row["digest"]))
     elif row["state"] == "approved":
         is_ordered = all(one["holds"] for one in row["conditions"] if one["name"] == "order")
-        attest = "" if is_ordered else f" --attest {LATER_EVENTS_CONFIRMED}"
-        command = f"manage.py redrive {row['plan']} --reason '…' --confirm {row['pipeline']}{attest} --wait"
-        lines += [f"  approved by {row['approved_by']} at {row['approved_at']}", f"Next: {command}"]
+        attest = () if is_ordered else ("--attest", LATER_EVENTS_CONFIRMED)
+        words = ("redrive", row["plan"], "--reason", "…", "--confirm", row["pipeline"], *attest, "--wait")
+        lines += [f"  approved {by(row['approved_by'])} at {row['approved_at']}", _next(*words)]
     elif row["state"] in ("refused", "lapsed"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     elif row["state"] == "nothing_owed":
-        lines.append("Nothing is owed at this frontier; there is nothing to do.")
+        lines.append(f"There is nothing to send. What is known: manage.py pipelines show {row['pipeline']}")
     return lines
 
 
 def recovery_lines(row: Row) -> list[str]:
-    ended = f"ended {row['outcome'].replace('_', ' ')}" if row["outcome"] else row["state"].replace("_", " ")
+    ended = f"ended {OUTCOMES[row['outcome']].words}" if row["outcome"] else row["state"].replace("_", " ")
     lines = [f"recovery {row['recovery']} of {row['pipeline']}: {ended}"]
     if row["says"]:
         lines.append(f"  {row['says']}")
+    if row["steering_says"]:
+        lines.append(f"  {row['steering_says']}")
     lines.append(f"  frontier {row['frontier']}, generation {row['generation'] or 'none yet'}")
     if row["parts"] > 1:
         lines.append(f"  part {row['part']} of {row['parts']}")
-    lines.append(f"  landed {row['landed']:,}, absorbed {row['absorbed']:,}, altered {row['altered']:,}")
+    lines.append(
+        f"  delivered {row['landed']:,}, already present {row['absorbed']:,}, altered at the sink {row['altered']:,}"
+    )
     if row["problem"] and not row["outcome"]:
         lines.append(f"  In trouble: {row['problem'].get('text')}")
     if row["certificate_is_void"]:
-        lines.append("  Its certificate is void: the sink was restored after it.")
+        lines.append(f"  Its certificate is void: {row['certificate_void_says']}")
     if row["outcome"] == "unknown" or (row["problem"] and not row["outcome"]):
-        lines.append(f"Next: manage.py recovery {row['recovery']} settle --wait")
+        lines.append(_next("recovery", row["recovery"], "settle", "--wait"))
     elif row["outcome"] in ("fenced", "incomplete", "refused", "stopped"):
-        lines.append(f"Next: manage.py plan {row['pipeline']} --wait")
+        lines.append(_next("plan", row["pipeline"], "--wait"))
     return lines
 
 
@@ -184,6 +196,11 @@ def omission_lines(rows: list[Row]) -> list[str]:
     ] or ["No omission is acknowledged."]
 
 
+def _next(*words: Any) -> str:
+    """What to type next."""
+    return f"Next: {command_line(*words)}"
+
+
 def _finding(finding: Row) -> str:
     where = finding.get("coordinate") or finding.get("position")
     lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
@@ -192,6 +209,8 @@ def _finding(finding: Row) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
     if isinstance(value, list | tuple):

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from recovery_api.management.base import DONE, OWED, UNKNOWN, Shown
+from recovery_api.domain.outcomes import OUTCOMES
+from recovery_api.management.base import UNKNOWN, Shown
 from recovery_api.management.lines import recovery_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting
-from recovery_api.models import LIVE_STATES, Recovery, RecoveryOutcome
+from recovery_api.models import LIVE_STATES, Recovery
 from recovery_api.rows import recovery_as_row
 from recovery_api.selectors.recoveries import recovery_get
 
-CODES = {
-    RecoveryOutcome.EXACTLY_ONCE: DONE,
-    RecoveryOutcome.UNKNOWN: UNKNOWN,
-}
-
 
 def recovery_shown(recovery: Recovery) -> Shown:
-    """Exits 0 exactly once at f, 1 when something stays lost (acknowledged or not), 3 when nothing can be concluded."""
+    """Exits as the table of outcomes has it; 3 while it has not ended."""
     row = recovery_as_row(recovery)
-    code = CODES.get(RecoveryOutcome(recovery.outcome), OWED) if recovery.outcome else UNKNOWN
+    code = OUTCOMES[recovery.outcome].exit_code if recovery.outcome else UNKNOWN
     return Shown(row, recovery_lines(row), code)
 
 

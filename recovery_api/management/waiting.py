@@ -15,17 +15,20 @@ from django.core.management.base import CommandParser
 from django.utils.module_loading import import_string
 
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.visible import visible
 from recovery_api.management.base import UNKNOWN, Shown, error_code
 from recovery_api.models import LIVE_STATES, Intent, IntentState
 from recovery_api.rows import intent_as_row
-from recovery_api.selectors.intents import intent_get
+from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.intents import intent_get, intent_waiting
+from recovery_api.services.intents import intents_sweep
 
-RUNNER = "workers.runners.intent_run"
+RUNNER = "workers.runners.here_run"
 NOBODY_AFTER_SECONDS = 5.0
-NOBODY = (
-    "No worker has taken it after {seconds:.0f} s; it stays queued. Start one: make worker "
-    "(celery -A workers.celery worker --queues spark,default), or run it in this process with --here."
-)
+OR_HERE = " Or run it in this process: --here."
+SAY_AFTER_SECONDS = 2.0
+AGAIN_SECONDS = 10.0
+"""A step that lasts is said again so often where there is no bar to move."""
 
 
 def wait_arguments(parser: CommandParser, *, seconds: float | None = None) -> None:
@@ -46,7 +49,7 @@ def intent_await(intent: Intent, options: dict[str, Any], stderr: Any) -> Intent
     if options["here"]:
         run_here(intent, stderr)
         return intent_get(intent.id)
-    began, said_nobody, pause = time.monotonic(), False, 0.1
+    began, said, pause = time.monotonic(), "", 0.1
     with progress_shown(stderr) as show:
         while True:
             intent = intent_get(intent.id)
@@ -55,18 +58,33 @@ def intent_await(intent: Intent, options: dict[str, Any], stderr: Any) -> Intent
                 return intent
             if options["timeout"] is not None and waited >= options["timeout"]:
                 return intent
-            if intent.state == IntentState.QUEUED and waited >= NOBODY_AFTER_SECONDS and not said_nobody:
-                said_nobody = True
-                reason = f" Last problem: {intent.error['text']}" if intent.error else ""
-                show.say(NOBODY.format(seconds=waited) + reason if not intent.attempts else f"Waiting.{reason}")
+            if waited >= NOBODY_AFTER_SECONDS and (alone := _alone_says(intent)):
+                key = f"{intent.state} {intent.attempts}"  # once for each way of standing still
+                if key != said:
+                    said = key
+                    show.say(alone)
             if intent.progress:
                 show.step(intent.progress)
+            elif waited >= SAY_AFTER_SECONDS:
+                show.step({"step": "waiting for a worker" if intent.state == IntentState.QUEUED else "begun"})
             threading.Event().wait(pause)
             pause = min(pause * 1.3, 1.0)
 
 
+def _alone_says(intent: Intent) -> str:
+    """What to say where nobody comes, or whoever came has fallen silent; empty where the work goes on."""
+    waiting = intent_waiting(intent, now_get())
+    if waiting is None or not (waiting.remedy or (intent.state == IntentState.QUEUED and intent.error)):
+        return ""
+    return f"{waiting.says} {waiting.remedy}{OR_HERE if waiting.remedy else ''}".strip()
+
+
 def run_here(intent: Intent, stderr: Any) -> None:
-    """Runs the intent in this process, through the runner the settings name."""
+    """Runs the intent in this process, through the runner the settings name.
+
+    What a process before this one took and died of is offered again first: there may be no worker that sweeps.
+    """
+    intents_sweep(now_get())
     runner = import_string(getattr(settings, "FENCEPOST_INTENT_RUNNER", RUNNER))
     stderr.write(f"Working on {intent.action.replace('_', ' ')} in this process.")
     runner(str(intent.id), taken_by=f"{socket.gethostname()}/{os.getpid()}/here")
@@ -82,11 +100,15 @@ def intent_problem(intent: Intent, follow: str) -> Shown | None:
         return Shown({**body, "error": intent.error}, [str(error)], error_code(error))
     if intent.state == IntentState.CANCELLED:
         return Shown(body, ["It was cancelled."], UNKNOWN)
-    says = f"It is {intent.state}, not ended yet; the work goes on without you."
-    if intent.state == IntentState.QUEUED and intent.error:
-        says = f"It failed for now and will be tried again: {intent.error['text']}"
+    waiting = intent_waiting(intent, now_get())
+    if waiting is None:
+        return None
+    if waiting.remedy:
+        says = f"{waiting.says} {waiting.remedy}{OR_HERE}"
     elif intent.state == IntentState.QUEUED:
-        says = NOBODY.format(seconds=0).replace(" after 0 s", " yet")
+        says = waiting.says
+    else:
+        says = f"{waiting.says} It is not ended yet; the work goes on without you."
     return Shown(body, [says, follow], UNKNOWN)
 
 
@@ -97,21 +119,26 @@ def progress_shown(stderr: Any) -> Any:
 
 
 class _Lines(AbstractContextManager["_Lines"]):
-    """One line a step, so that a log of it stays short."""
+    """One line a step, and one more for every ten seconds that it lasts: a log of it stays short, and is never silent."""
 
     def __init__(self, stderr: Any) -> None:
         self._stderr, self._step = stderr, ""
+        self._began = self._said_at = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         return None
 
     def say(self, text: str) -> None:
-        self._stderr.write(text)
+        self._stderr.write(visible(text))
 
     def step(self, progress: dict[str, Any]) -> None:
+        now = time.monotonic()
         if progress.get("step") != self._step:
-            self._step = str(progress.get("step"))
-            self._stderr.write(progress_line(progress))
+            self._step, self._began, self._said_at = str(progress.get("step")), now, now
+            self._stderr.write(visible(progress_line(progress)))
+        elif now - self._said_at >= AGAIN_SECONDS:
+            self._said_at = now
+            self._stderr.write(visible(f"{progress_line(progress)} ({now - self._began:.0f} s so far)"))
 
 
 class _Bar(AbstractContextManager["_Bar"]):
@@ -138,11 +165,11 @@ class _Bar(AbstractContextManager["_Bar"]):
         self._bar.stop()
 
     def say(self, text: str) -> None:
-        self._bar.console.print(text, highlight=False, markup=False)
+        self._bar.console.print(visible(text), highlight=False, markup=False)
 
     def step(self, progress: dict[str, Any]) -> None:
         total, done = progress.get("total"), progress.get("done")
-        self._bar.update(self._task, description=progress_line(progress), total=total, completed=done or 0)
+        self._bar.update(self._task, description=visible(progress_line(progress)), total=total, completed=done or 0)
 
 
 def progress_line(progress: dict[str, Any]) -> str:

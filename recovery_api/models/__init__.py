@@ -19,7 +19,9 @@ from recovery_api.models.omissions import AcknowledgedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models.refusals import RefusalCount
 from recovery_api.models.tokens import Token
+from recovery_api.models.workers import Worker
 
 __all__ = [
     "FINAL_CLAIM_STATES",
@@ -49,9 +51,11 @@ __all__ = [
     "Recovery",
     "RecoveryOutcome",
     "RecoveryState",
+    "RefusalCount",
     "RememberedAnswer",
     "Sink",
     "Source",
     "Token",
     "Wanted",
+    "Worker",
 ]

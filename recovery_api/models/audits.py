@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import uuid
 
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.models.intents import Intent
 from recovery_api.models.pipelines import Pipeline
 
 
 class AuditStatus(models.TextChoices):
-    """The word a person sees. Ended by a crash, an audit leaves no row: there is no such thing as half a verdict."""
+    """The word a person sees: domain.outcomes says what each means. Ended by a crash, an audit leaves no row: there is
+    no such thing as half a verdict."""
 
-    EXACTLY_ONCE = "exactly_once"
-    """Hazard-free and complete at the frontier."""
-    OWED = "owed"
-    """Hazard-free; something is lost at the frontier."""
-    HAZARD = "hazard"
-    """Something was accepted twice, early or altered."""
-    ACKNOWLEDGED = "acknowledged"
-    """Hazard-free, and all that is lost was taken out of the obligation on purpose."""
-    UNKNOWN = "unknown"
-    """The evidence could not be read whole. Never shown as clean."""
+    EXACTLY_ONCE = Status.EXACTLY_ONCE.value
+    EXACTLY_ONCE_GIVEN = Status.EXACTLY_ONCE_GIVEN.value
+    OWED = Status.OWED.value
+    HAZARD = Status.HAZARD.value
+    ACKNOWLEDGED = Status.ACKNOWLEDGED.value
+    UNKNOWN = Status.UNKNOWN.value
+
+
+CLEAN = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
+
+
+def _exits_as_it_says() -> Q:
+    """Each status with its exit code, from the table of outcomes."""
+    pairs = [Q(status=status, exit_code=OUTCOMES[status].exit_code) for status in AuditStatus.values]
+    return functools.reduce(operator.or_, pairs)
 
 
 class Audit(models.Model):
     """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
     incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`. `groups`: all findings by
     cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
-    (models.findings) are kept.
+    (models.findings) are kept. `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
+    when the record's snapshot was opened, by the clock of this database; readings are ordered by it. `is_standing`: no
+    later reading that reaches as far has taken its place (domain.statuses).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -49,7 +60,10 @@ class Audit(models.Model):
     acknowledged_count = models.BigIntegerField(default=0)
     obligation_count = models.BigIntegerField(default=0)
     accepted_count = models.BigIntegerField(default=0)
+    givens = models.JSONField(default=list)
     weaknesses = models.JSONField(default=list)
+    record_read_at = models.DateTimeField()
+    is_standing = models.BooleanField(default=True)
     source_snapshot = models.TextField(blank=True, default="")
     sink_snapshot = models.TextField(blank=True, default="")
     matching = models.CharField(max_length=30, blank=True, default="")
@@ -62,6 +76,7 @@ class Audit(models.Model):
     verified = models.JSONField(null=True, blank=True)
     continues = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="continued_by")
     void_since = models.DateTimeField(null=True, blank=True)
+    void_says = models.TextField(blank=True, default="")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()
 
@@ -70,21 +85,29 @@ class Audit(models.Model):
         indexes = [
             models.Index(fields=["pipeline", "-finished_at"], name="audits_of_a_pipeline"),
             models.Index(fields=["-finished_at", "-id"], name="audits_by_age"),
+            models.Index(
+                fields=["pipeline"], condition=Q(is_standing=True, void_since__isnull=True), name="audits_that_stand"
+            ),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=AuditStatus.values), name="an_audit_status_is_known"),
-            models.CheckConstraint(condition=Q(exit_code__range=(0, 3)), name="an_audit_exit_code_is_known"),
+            models.CheckConstraint(condition=Q(exit_code__range=(0, 4)), name="an_audit_exit_code_is_known"),
+            models.CheckConstraint(condition=_exits_as_it_says(), name="an_audit_exits_as_its_status_says"),
             models.CheckConstraint(
                 condition=Q(lost_count__gte=0, premature_count__gte=0, duplicate_count__gte=0),
                 name="an_audit_counts_from_zero",
             ),
             models.CheckConstraint(
-                condition=~Q(status=AuditStatus.EXACTLY_ONCE)
-                | Q(lost_count=0, premature_count=0, duplicate_count=0, exit_code=0),
+                condition=~Q(status__in=CLEAN) | Q(lost_count=0, premature_count=0, duplicate_count=0),
                 name="exactly_once_has_nothing_lost_and_no_hazard",
             ),
             models.CheckConstraint(
                 condition=~Q(status=AuditStatus.UNKNOWN) | Q(exit_code=3), name="unknown_is_never_clean"
+            ),
+            models.CheckConstraint(
+                condition=(~Q(status=AuditStatus.EXACTLY_ONCE) | Q(givens=[]))
+                & (~Q(status=AuditStatus.EXACTLY_ONCE_GIVEN) | ~Q(givens=[])),
+                name="only_what_was_given_nothing_is_exactly_once",
             ),
             models.CheckConstraint(
                 condition=Q(finished_at__gte=models.F("started_at")), name="an_audit_ends_after_it_starts"

@@ -86,7 +86,7 @@ class EventKind(models.TextChoices):
     """Somebody looked at a payload whole, or downloaded it."""
     ACCESS_DENIED = "access denied"
     """Somebody asked for what their roles do not allow."""
-    TOKEN_CHANGED = "token changed"
+    TOKEN_CHANGED = "token changed"  # nosec B105 # a name, no secret
     """An API token was made or revoked."""
     DRILL_REQUESTED = "drill requested"
     """Somebody, or a schedule, asked a sink to prove its fence."""

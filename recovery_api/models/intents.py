@@ -50,10 +50,34 @@ class IntentState(models.TextChoices):
 
 
 LIVE_STATES = (IntentState.QUEUED, IntentState.TAKEN)
+QUEUES = {
+    IntentAction.CONNECTION_TEST: "default",
+    IntentAction.AUDIT: "spark",
+    IntentAction.PLAN: "spark",
+    IntentAction.RECOVER: "spark",
+    IntentAction.SETTLE: "spark",
+    IntentAction.SINK_READ: "default",
+    IntentAction.SINK_INSTALL: "default",
+    IntentAction.EVENT_READ: "default",
+    IntentAction.DRILL: "default",
+}
+"""Which queue's wake-ups are for it, and so which workers take it."""
+URGENT_FIRST = (
+    frozenset({IntentAction.RECOVER, IntentAction.SETTLE}),
+    frozenset(set(IntentAction) - {IntentAction.RECOVER, IntentAction.SETTLE, IntentAction.AUDIT, IntentAction.DRILL}),
+    frozenset({IntentAction.AUDIT, IntentAction.DRILL}),
+)
+"""In which order work of one queue is taken, whatever a worker was woken for: a claim may be open at a sink, or somebody
+waits at a page; what is left may wait for these. Within each the oldest first."""
 
 
 class Intent(models.Model):
-    """`attempts` counts takes, at take time, and guards every write of the taker together with `taken_by`."""
+    """`attempts` counts takes, at take time, and guards every write of the taker together with `taken_by`.
+
+    `is_joined` is no column: a service that answers a request with work that was queued before sets it on that instance.
+    """
+
+    is_joined = False
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.CharField(max_length=30, choices=IntentAction.choices)

@@ -36,28 +36,19 @@ class RecoveryState(models.TextChoices):
 
 
 class RecoveryOutcome(models.TextChoices):
-    """How a recovery ended, as verified at the sink."""
+    """How a recovery ended, as verified at the sink: domain.outcomes says what each means."""
 
     EXACTLY_ONCE = Outcome.EXACTLY_ONCE.value
-    """An audit after the fire found exactly once at f."""
+    EXACTLY_ONCE_GIVEN = Outcome.EXACTLY_ONCE_GIVEN.value
     COMPLETE_WITH_ACKNOWLEDGED = Outcome.COMPLETE_WITH_ACKNOWLEDGED.value
-    """All that is lost at f is acknowledged."""
     COMPLETE_HAND_OVER_UNVERIFIED = Outcome.COMPLETE_HAND_OVER_UNVERIFIED.value
-    """Complete at f; where the relay starts could not be checked. Stays visible."""
     INCOMPLETE = Outcome.INCOMPLETE.value
-    """Something is still lost at f; the next delta carries it."""
     INCOMPLETE_ALTERED = Outcome.INCOMPLETE_ALTERED.value
-    """The sink holds an owed coordinate with other content: no fire can deliver it. A person decides."""
     HAZARD = Outcome.HAZARD.value
-    """Complete at f, and hazards that were there before remain."""
     FENCED = Outcome.FENCED.value
-    """A newer generation passed this one; nothing landed under it."""
     REFUSED = Outcome.REFUSED.value
-    """Under the claim the batch was no longer the approved one; nothing landed. Plan again."""
     STOPPED = Outcome.STOPPED.value
-    """A person stopped it at a safe point."""
     UNKNOWN = Outcome.UNKNOWN.value
-    """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
 
 
 class Wanted(models.TextChoices):
@@ -100,6 +91,7 @@ class Recovery(models.Model):
     certificate = models.JSONField(null=True, blank=True)
     certificate_digest = models.TextField(blank=True, default="")
     certificate_void_since = models.DateTimeField(null=True, blank=True)
+    certificate_void_says = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True, blank=True)
     fired_at = models.DateTimeField(null=True, blank=True)

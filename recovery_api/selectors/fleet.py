@@ -1,26 +1,30 @@
-"""The state of every pipeline, as far as evidence goes. Unknown is never green, and stale is unknown."""
+"""The state of every pipeline, as far as evidence goes. Unknown is never green, and stale is unknown.
+
+Rows in, the domain's one function asked (domain.statuses), its decision with the rows it rests on out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
+from recovery_api.domain.outcomes import OUTCOMES, Outcome
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import Audit, AuditStatus, Pipeline, Recovery, RecoveryOutcome, RecoveryState
+from recovery_api.domain.statuses import Decision, RecordReading, RecoveryRun, status_decide
+from recovery_api.models import Audit, Pipeline, Recovery, RecoveryState
+from recovery_api.selectors.audits import audits_standing, reading_of
 from recovery_api.selectors.ends import pipeline_list
-
-RUNNING = "running"
-TROUBLED_OUTCOMES = (RecoveryOutcome.UNKNOWN, RecoveryOutcome.INCOMPLETE_ALTERED)
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStatus:
     """One pipeline's status word, why, and what it rests on.
 
-    `status`: exactly_once | owed | hazard | acknowledged | unknown | running. `audit` None: never audited, or void.
+    `status`: a word of domain.outcomes.Status. `audit`: the reading that decided; None: never read, or void.
     """
 
     pipeline: Pipeline
@@ -30,58 +34,87 @@ class PipelineStatus:
     recovery: Recovery | None
     is_stale: bool
 
+    @property
+    def exit_code(self) -> int:
+        return OUTCOMES[self.status].exit_code
+
 
 def fleet_status(now: datetime, pipelines: Sequence[Pipeline] | None = None) -> list[PipelineStatus]:
     """The given pipelines, or every one by name. Three queries at most, each by index, whatever their number.
 
-    The newest audit, and the newest recovery, of each is looked up by pipeline: not all of them are read.
+    The audits that stand, and the newest recovery, of each are looked up by pipeline: not all of them are read.
     """
     if pipelines is None:
         pipelines = list(pipeline_list())
     ids = [pipeline.pk for pipeline in pipelines]
-    of_one = {"pipeline": OuterRef("pk")}
-    newest_audit = Audit.objects.filter(**of_one, void_since__isnull=True).order_by("-finished_at").values("pk")[:1]
-    newest_recovery = Recovery.objects.filter(**of_one).order_by("-created_at").values("pk")[:1]
+    newest_recovery = Recovery.objects.filter(pipeline=OuterRef("pk")).order_by("-created_at").values("pk")[:1]
     asked = Pipeline.objects.filter(pk__in=ids)
-    audits = {
-        audit.pipeline_id: audit
-        for audit in Audit.objects.filter(pk__in=asked.values(newest=Subquery(newest_audit))).defer("findings")
-    }
     recoveries = {
         recovery.pipeline_id: recovery
         for recovery in Recovery.objects.filter(pk__in=asked.values(newest=Subquery(newest_recovery)))
     }
-    return [status_of(one, audits.get(one.pk), recoveries.get(one.pk), now) for one in pipelines]
+    audits = audits_by_pipeline(ids, "findings")
+    return [status_of(one, audits.get(one.pk, []), recoveries.get(one.pk), now) for one in pipelines]
 
 
 def pipeline_status(pipeline: Pipeline, now: datetime) -> PipelineStatus:
-    audit = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).order_by("-finished_at").first()
+    audits = list(audits_standing([pipeline.pk]))
     recovery = Recovery.objects.filter(pipeline=pipeline).order_by("-created_at").first()
-    return status_of(pipeline, audit, recovery, now)
+    return status_of(pipeline, audits, recovery, now)
 
 
-def status_of(pipeline: Pipeline, audit: Audit | None, recovery: Recovery | None, now: datetime) -> PipelineStatus:
-    """The status from its evidence; the first that holds: restored, running, unsettled, never audited, stale."""
-    word, says, is_stale = str(AuditStatus.UNKNOWN), "", False
-    if pipeline.sink.restored_at is not None:
-        says = pipeline.sink.restored_says
-    elif recovery is not None and recovery.state != RecoveryState.FINISHED:
-        step = RecoveryState(recovery.state).label.lower()
-        word = str(AuditStatus.UNKNOWN) if recovery.problem else RUNNING
-        says = f"Recovery {recovery.id} is {step}."
-        if recovery.problem:
-            says = f"Recovery {recovery.id} stopped at {step} and is to be settled: {recovery.problem['text']}"
-    elif recovery is not None and recovery.outcome in TROUBLED_OUTCOMES and _is_newer(recovery, audit):
-        says = f"Recovery {recovery.id} ended {RecoveryOutcome(recovery.outcome).label.lower()}: {recovery.says}"
-    elif audit is None:
-        says = f"Nothing is known: run manage.py audit {pipeline.name}."
-    else:
-        limit = pipeline_options_parse(pipeline.options)["stale_after_seconds"]
-        is_stale = now - audit.finished_at > timedelta(seconds=limit)
-        word = str(AuditStatus.UNKNOWN) if is_stale else audit.status
-        says = f"Stale, so unknown; when last audited: {audit.says}" if is_stale else audit.says
-    return PipelineStatus(pipeline, word, says, audit, recovery, is_stale)
+def audits_by_pipeline(pipeline_ids: Sequence[int], *without: str) -> dict[int, list[Audit]]:
+    """The audits that stand, by pipeline, without the columns named. One query."""
+    found: dict[int, list[Audit]] = {}
+    for audit in audits_standing(pipeline_ids).defer(*without):
+        found.setdefault(audit.pipeline_id, []).append(audit)
+    return found
 
 
-def _is_newer(recovery: Recovery, audit: Audit | None) -> bool:
-    return audit is None or recovery.finished_at is None or recovery.finished_at >= audit.finished_at
+def status_of(pipeline: Pipeline, audits: Sequence[Audit], recovery: Recovery | None, now: datetime) -> PipelineStatus:
+    """The status from what stands of its readings and its newest recovery."""
+    readings = [(reading_of(audit), audit) for audit in audits]
+    decided = decide(
+        pipeline.name,
+        [reading for reading, _ in readings],
+        run_of(recovery) if recovery else None,
+        pipeline.options,
+        pipeline.sink.restored_says if pipeline.sink.restored_at else None,
+        now,
+    )
+    newest = max(audits, key=lambda audit: audit.record_read_at, default=None)
+    audit = next((audit for reading, audit in readings if reading is decided.reading), newest)
+    return PipelineStatus(pipeline, decided.status, decided.says, audit, recovery, decided.is_stale)
+
+
+def decide(
+    name: str,
+    readings: Sequence[RecordReading],
+    run: RecoveryRun | None,
+    options: Mapping[str, Any],
+    restored_says: str | None,
+    now: datetime,
+) -> Decision:
+    """The domain's decision for one pipeline, by its options as they are kept."""
+    return status_decide(
+        readings,
+        run,
+        now=now,
+        stale_after=timedelta(seconds=pipeline_options_parse(options)["stale_after_seconds"]),
+        restored=restored_says,
+        advice=f"Run manage.py audit {name}.",
+    )
+
+
+def run_of(recovery: Recovery) -> RecoveryRun:
+    return RecoveryRun(
+        name=str(recovery.id),
+        step=RecoveryState(recovery.state).label.lower(),
+        finished_at=recovery.finished_at,
+        outcome=Outcome(recovery.outcome) if recovery.outcome else None,
+        says=recovery.says,
+        problem=recovery.problem["text"] if recovery.problem else "",
+        fired_at=recovery.fired_at,
+        landed_count=recovery.landed_count,
+        is_void=recovery.certificate_void_since is not None,
+    )

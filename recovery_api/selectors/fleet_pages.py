@@ -8,28 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
-from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import Audit, AuditStatus, Plan, PlanState, Recovery, RecoveryState
+from recovery_api.domain.outcomes import WORST_FIRST, Outcome, Status
+from recovery_api.domain.statuses import RecordReading, RecoveryRun
+from recovery_api.models import Audit, Plan, PlanState, Recovery
 from recovery_api.selectors.ends import pipeline_list
-from recovery_api.selectors.fleet import RUNNING, TROUBLED_OUTCOMES, PipelineStatus, status_of
+from recovery_api.selectors.fleet import PipelineStatus, audits_by_pipeline, decide, status_of
 
-UNKNOWN = str(AuditStatus.UNKNOWN)
-TROUBLE = (
-    str(AuditStatus.HAZARD),
-    str(AuditStatus.OWED),
-    UNKNOWN,
-    RUNNING,
-    str(AuditStatus.ACKNOWLEDGED),
-    str(AuditStatus.EXACTLY_ONCE),
-)
-"""Status words, worst first: what is wrong, what is missing, what nobody knows, what goes on, what is well."""
+TROUBLE = tuple(status.value for status in WORST_FIRST)
+"""What is wrong for certain, what nobody knows, what goes on, what is acknowledged, what was given, what is well."""
 
 AUDIT_COLUMNS_LEFT_OUT = ("findings", "groups", "lanes", "weaknesses", "verified")
+RUN_COLUMNS = ("state", "outcome", "problem", "finished_at", "certificate_void_since")
 RECOVERY_COLUMNS_LEFT_OUT = ("certificate", "attestations", "progress")
 
 
@@ -46,43 +40,22 @@ class FleetEntry:
 
 def fleet_entries(now: datetime) -> list[FleetEntry]:
     """Every pipeline in use, worst first, then by name. Two queries, a few columns a pipeline."""
-    awaiting = set(Plan.objects.filter(state=PlanState.READY).values_list("pipeline_id", flat=True))
-    audit = Audit.objects.filter(pipeline=OuterRef("pk"), void_since__isnull=True).order_by("-finished_at")
     recovery = Recovery.objects.filter(pipeline=OuterRef("pk")).order_by("-created_at")
-    rows = (
-        pipeline_list()
-        .order_by("name")
-        .annotate(
-            audit_status=Subquery(audit.values("status")[:1]),
-            audited_at=Subquery(audit.values("finished_at")[:1]),
-            recovery_state=Subquery(recovery.values("state")[:1]),
-            recovery_outcome=Subquery(recovery.values("outcome")[:1]),
-            recovery_problem=Subquery(recovery.values("problem")[:1]),
-            recovered_at=Subquery(recovery.values("finished_at")[:1]),
-        )
-        .values(
-            "pk",
-            "name",
-            "options",
-            "source__name",
-            "sink__name",
-            "sink__restored_at",
-            "audit_status",
-            "audited_at",
-            "recovery_state",
-            "recovery_outcome",
-            "recovery_problem",
-            "recovered_at",
-        )
-    )
-    default = pipeline_options_parse({})["stale_after_seconds"]
+    of_recovery = {f"recovery_{name}": Subquery(recovery.values(name)[:1]) for name in RUN_COLUMNS}
+    waiting = Exists(Plan.objects.filter(pipeline=OuterRef("pk"), state=PlanState.READY))
+    columns = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting", *of_recovery)
+    rows = list(pipeline_list().order_by("name").annotate(is_waiting=waiting, **of_recovery).values(*columns))
+    readings: dict[int, list[RecordReading]] = {}
+    standing = Audit.objects.filter(is_standing=True, void_since__isnull=True, pipeline__retired_at__isnull=True)
+    for key, *reading in standing.values_list("pipeline_id", "record_read_at", "status", "frontier"):
+        readings.setdefault(key, []).append(RecordReading(reading[0], Status(reading[1]), reading[2]))
     entries = [
         FleetEntry(
             row["pk"],
             row["name"],
-            _word(row, default, now),
+            _word(row, readings.get(row["pk"], []), now),
             "\n".join((row["name"], row["source__name"], row["sink__name"])).casefold(),
-            row["pk"] in awaiting,
+            row["is_waiting"],
         )
         for row in rows
     ]
@@ -107,11 +80,12 @@ def statuses_of(entries: Sequence[FleetEntry], now: datetime) -> list[PipelineSt
     """The whole status of these few, in their order. Three queries, without the columns no list shows."""
     keys = [entry.pk for entry in entries]
     pipelines = {one.pk: one for one in pipeline_list().filter(pk__in=keys)}
-    audits = _newest(Audit.objects.filter(void_since__isnull=True).defer(*AUDIT_COLUMNS_LEFT_OUT), "finished_at")
+    audits = audits_by_pipeline(keys, *AUDIT_COLUMNS_LEFT_OUT)
     recoveries = _newest(Recovery.objects.defer(*RECOVERY_COLUMNS_LEFT_OUT), "created_at")
-    audit_of = {one.pipeline_id: one for one in audits.filter(pipeline_id__in=keys)}
     recovery_of = {one.pipeline_id: one for one in recoveries.filter(pipeline_id__in=keys)}
-    return [status_of(pipelines[key], audit_of.get(key), recovery_of.get(key), now) for key in keys if key in pipelines]
+    return [
+        status_of(pipelines[key], audits.get(key, []), recovery_of.get(key), now) for key in keys if key in pipelines
+    ]
 
 
 def ready_plans_of(entries: Sequence[FleetEntry]) -> dict[int, Plan]:
@@ -126,18 +100,17 @@ def _newest(found: QuerySet[Any], moment: str) -> QuerySet[Any]:
     return found.order_by("pipeline_id", f"-{moment}").distinct("pipeline_id")
 
 
-def _word(row: dict[str, Any], stale_after_default: int, now: datetime) -> str:
-    """The first that holds, in the order of `fleet.status_of`."""
-    is_unfinished = row["recovery_state"] not in (None, RecoveryState.FINISHED)
-    if row["sink__restored_at"] is not None:
-        return UNKNOWN
-    if is_unfinished:
-        return UNKNOWN if row["recovery_problem"] else RUNNING
-    audited_at, recovered_at = row["audited_at"], row["recovered_at"]
-    is_newer = audited_at is None or recovered_at is None or recovered_at >= audited_at
-    if row["recovery_outcome"] in TROUBLED_OUTCOMES and is_newer:
-        return UNKNOWN
-    seconds = row["options"].get("stale_after_seconds", stale_after_default)
-    if audited_at is None or now - audited_at > timedelta(seconds=seconds):
-        return UNKNOWN
-    return str(row["audit_status"])
+def _word(row: dict[str, Any], readings: Sequence[RecordReading], now: datetime) -> str:
+    """The word alone, from a few columns: the sentences are read for one page only."""
+    run = None
+    if row["recovery_state"] is not None:
+        run = RecoveryRun(
+            name="",
+            step="",
+            finished_at=row["recovery_finished_at"],
+            outcome=Outcome(row["recovery_outcome"]) if row["recovery_outcome"] else None,
+            problem="yes" if row["recovery_problem"] else "",
+            is_void=row["recovery_certificate_void_since"] is not None,
+        )
+    restored = "" if row["sink__restored_at"] is not None else None
+    return str(decide(row["name"], readings, run, row["options"], restored, now).status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +11,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import LIVE_STATES, Intent, IntentState
+from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
+from recovery_api.models.intents import QUEUES
+from recovery_api.selectors.workers import START_A_WORKER, Presence, presence_once, since_says
 
 NOBODY_AFTER_SECONDS = 10.0
 """Queued for so long, work is not merely waiting its turn: a person should look whether there is a worker."""
@@ -46,33 +49,33 @@ class Waiting:
     is_alone: bool
 
 
-def intent_waiting(intent: Intent, now: datetime) -> Waiting | None:
-    """What to say of a live intent while it gives no answer. None: it is over."""
+def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presence] | None = None) -> Waiting | None:
+    """What to say of a live intent while it gives no answer. None: it is over.
+
+    `presence`: who is there, asked once where the caller lists many (`presence_once`).
+    """
+    who = presence or presence_once(now)
     if intent.state == IntentState.QUEUED:
         since = max(intent.created_at, intent.not_before or intent.created_at)
-        waited = (now - since).total_seconds()
+        waited = now - since
         problem = f" The last attempt ended with: {intent.error['text']}" if intent.error else ""
         if intent.not_before is not None and intent.not_before > now:
             return Waiting(f"It is tried again shortly, attempt {intent.attempts + 1}.{problem}", "", False)
-        if waited < NOBODY_AFTER_SECONDS:
+        missing = who().says(now, QUEUES[IntentAction(intent.action)])
+        if waited.total_seconds() < NOBODY_AFTER_SECONDS:
+            if missing:
+                return Waiting(f"Queued; no worker has taken it yet. {missing}", START_A_WORKER, False)
             return Waiting("Queued; a worker takes it in a moment.", "", False)
-        says = f"Queued for {duration_says(waited)}; no worker has taken it. Nothing is lost.{problem}"
-        return Waiting(says, "Start one: make worker. Or look whether it is busy with other work.", True)
+        says = f"Queued for {since_says(waited)}; no worker has taken it. Nothing is lost.{problem}"
+        if missing:
+            return Waiting(f"{says} {missing}", START_A_WORKER, True)
+        return Waiting(says, "The workers are busy with other work; start another: make worker.", True)
     if intent.state == IntentState.TAKEN:
-        silent = (now - (intent.heartbeat_at or intent.created_at)).total_seconds()
-        if silent > 2 * NOBODY_AFTER_SECONDS:
-            says = f"Its worker {intent.taken_by} has been silent for {duration_says(silent)}."
-            return Waiting(says, "After 30 s the sweep offers it to another worker; nothing is lost.", True)
+        silent = now - (intent.heartbeat_at or intent.created_at)
+        if silent.total_seconds() > 2 * NOBODY_AFTER_SECONDS:
+            says = f"Its worker {intent.taken_by} has been silent for {since_says(silent)}."
+            if missing := who().says(now):
+                return Waiting(f"{says} {missing} Nobody goes on with it until one is there.", START_A_WORKER, True)
+            return Waiting(says, "After 30 s it is offered to another worker; nothing is lost.", True)
         return Waiting(f"Taken by {intent.taken_by}, attempt {intent.attempts}.", "", False)
     return None
-
-
-def duration_says(seconds: float) -> str:
-    """A duration in its largest unit.
-
-    >>> duration_says(42), duration_says(185), duration_says(7300)
-    ('42 s', '3 min', '2 h')
-    """
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.0f} h"

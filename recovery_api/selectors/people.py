@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
+
 from recovery_api.domain.access import Role
+
+
+def people_exist() -> bool:
+    """Whether anybody can sign in at all. False: the first run is not finished (`manage.py setup`)."""
+    return bool(get_user_model().objects.exists())
 
 
 def roles_of(user: Any) -> frozenset[str] | None:

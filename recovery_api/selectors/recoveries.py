@@ -8,6 +8,7 @@ from django.db.models import Prefetch, Q, QuerySet
 
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.recovery_steps import Step, steps_of
+from recovery_api.domain.steering import Steering, steering_of
 from recovery_api.models import LIVE_STATES, Audit, Event, Intent, Pipeline, Recovery
 
 
@@ -78,3 +79,10 @@ def recovery_steps(recovery: Recovery, verification: Audit | None) -> list[Step]
 def recovery_of_plan(plan_id: UUID | str) -> Recovery | None:
     """The recovery a plan was applied as: there is at most one."""
     return Recovery.objects.filter(plan=plan_id).first()
+
+
+def recovery_steering(recovery: Recovery) -> Steering:
+    """What was asked of a recovery, and what is so."""
+    holds_before = (recovery.progress or {}).get("holds_before")
+    has_part_left = recovery.batch_index < recovery.batches
+    return steering_of(recovery.state, recovery.wanted, recovery.wanted_by, holds_before, has_part_left)

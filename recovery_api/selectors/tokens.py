@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from knox.crypto import hash_token
 
-from recovery_api.domain.access import Permission, permissions_of
+from recovery_api.domain.access import Permission, permissions_of, roles_below
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import Token
 from recovery_api.selectors.people import roles_of
@@ -43,8 +43,8 @@ def token_visible(token_id: UUID | str, user: Any, held: Collection[str]) -> Tok
 
 
 def token_gives(token: Token) -> frozenset[str]:
-    """The roles it gives now: its own, as far as its person still has them."""
-    return frozenset(token.roles) & (roles_of(token.user) or frozenset())
+    """The roles it gives now: its own, as far as its person still has them or more."""
+    return frozenset(token.roles) & roles_below(roles_of(token.user) or ())
 
 
 def tokens_in_state(found: QuerySet[Token], state: str, now: datetime) -> QuerySet[Token]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from recovery_api.serializers.shapes import Moment, maybe, texts, things
+from recovery_api.serializers.members import Moment, WideField, maybe, texts, things
 
 
 class TokenShape(serializers.Serializer):
@@ -24,6 +24,10 @@ class TokenShape(serializers.Serializer):
 
 class NewTokenShape(TokenShape):
     token = maybe(serializers.CharField, help_text="Shown once, here. Only its hash is kept; a replay gives null.")
+
+
+class EndedShape(serializers.Serializer):
+    ended = WideField(help_text="How many stood, and stand no more.")
 
 
 class PersonShape(serializers.Serializer):

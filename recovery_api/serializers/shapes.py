@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from recovery_api.models import (
@@ -14,40 +13,13 @@ from recovery_api.models import (
     EventKind,
     GenerationFate,
     GenerationPurpose,
-    IntentAction,
-    IntentState,
     PlanState,
     RecoveryOutcome,
     RecoveryState,
     Wanted,
 )
-
-WIDE = {"type": "string", "pattern": r"^-?[0-9]+$", "description": "A 64-bit whole number, as text."}
-
-
-@extend_schema_field(WIDE)
-class WideField(serializers.CharField):
-    """A whole number of up to 64 bits, as text."""
-
-
-@extend_schema_field({"type": "object", "additionalProperties": True})
-class Anything(serializers.JSONField):
-    """An object whose members depend on the case."""
-
-
-def maybe(field: type[serializers.Field], **kwargs: Any) -> serializers.Field:
-    return field(allow_null=True, **kwargs)
-
-
-def texts(says: str = "") -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField(), help_text=says)
-
-
-def things(says: str = "") -> serializers.ListField:
-    return serializers.ListField(child=Anything(), help_text=says)
-
-
-Moment = serializers.DateTimeField
+from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
+from recovery_api.serializers.work import ErrorShape, IntentShape
 
 
 class ProblemShape(serializers.Serializer):
@@ -122,7 +94,9 @@ class StatusShape(serializers.Serializer):
     name = serializers.CharField()
     status = serializers.ChoiceField([*AuditStatus.values, "running"])
     says = serializers.CharField(allow_blank=True)
+    exit_code = serializers.IntegerField(help_text="As of the commands.")
     is_stale = serializers.BooleanField()
+    given = texts("What an exactly once at f rests on besides what was read.")
     audit = maybe(serializers.UUIDField)
     audited_at = maybe(Moment)
     frontier = maybe(serializers.CharField)
@@ -163,9 +137,10 @@ class AuditShape(serializers.Serializer):
     pipeline = serializers.CharField()
     status = serializers.ChoiceField(AuditStatus.values)
     says = serializers.CharField(allow_blank=True)
-    exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown.")
+    exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given.")
     is_full = serializers.BooleanField()
-    is_void = serializers.BooleanField(help_text="The sink was restored since.")
+    is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
+    void_says = serializers.CharField(help_text="Why it is void; empty where it is not.")
     frontier = maybe(serializers.CharField)
     lost = WideField()
     premature = WideField()
@@ -174,11 +149,13 @@ class AuditShape(serializers.Serializer):
     obligations = WideField()
     accepted = WideField()
     matching = serializers.CharField(allow_blank=True)
+    given = texts("What an exactly once at f rests on besides what was read.")
     weaknesses = texts("Every assumption the verdict makes.")
     lanes = Anything()
     source_snapshot = serializers.CharField(allow_blank=True)
     sink_snapshot = serializers.CharField(allow_blank=True)
     evidence = EvidenceShape()
+    record_read_at = Moment(help_text="When the record's snapshot was opened: readings are ordered by it.")
     started_at = Moment()
     finished_at = Moment()
 
@@ -208,13 +185,14 @@ class PlanEvidence(serializers.Serializer):
 
 class PlanShape(serializers.Serializer):
     plan = serializers.UUIDField()
+    audit = maybe(serializers.UUIDField, help_text="What its reading of both ends found.")
     pipeline = serializers.CharField()
     state = serializers.ChoiceField(PlanState.values)
     says = serializers.CharField(allow_blank=True)
     frontier = maybe(serializers.CharField)
     digest = serializers.CharField(allow_blank=True, help_text="What an approval binds to.")
     planned = maybe(WideField, help_text="How many events would be sent.")
-    batch = Anything(help_text="Exact counts by evidence class.")
+    batch = Counts(help_text="Exact counts by evidence class; empty until it is computed.")
     conditions = things("name, holds (null: unknown), says, remedy.")
     samples = things()
     stranded = maybe(WideField, help_text="Accepted work above the frontier that the fence may strand.")
@@ -224,25 +202,6 @@ class PlanShape(serializers.Serializer):
     approved_at = maybe(Moment)
     created_at = Moment()
     computed_at = maybe(Moment)
-
-
-class IntentShape(serializers.Serializer):
-    """Work that was asked for. The row is the obligation: it stays queued while no worker is there."""
-
-    intent = serializers.UUIDField()
-    action = serializers.ChoiceField(IntentAction.values)
-    state = serializers.ChoiceField(IntentState.values)
-    pipeline = maybe(serializers.CharField)
-    plan = maybe(serializers.UUIDField)
-    recovery = maybe(serializers.UUIDField)
-    attempts = serializers.IntegerField()
-    taken_by = serializers.CharField(allow_blank=True)
-    progress = maybe(Anything, help_text="step, done, total, rate_per_second.")
-    result = maybe(Anything)
-    error = maybe(Anything, help_text="code, data, text, is_transient.")
-    created_at = Moment()
-    created_by = serializers.CharField()
-    finished_at = maybe(Moment)
 
 
 class RecoveryShape(serializers.Serializer):
@@ -261,14 +220,19 @@ class RecoveryShape(serializers.Serializer):
     absorbed = WideField()
     altered = WideField()
     start = maybe(Anything, help_text="Where the next relay run starts, as held, by lane.")
-    wanted = serializers.ChoiceField(Wanted.values)
-    problem = maybe(Anything)
+    wanted = serializers.ChoiceField(Wanted.values, help_text="What a person asked last.")
+    steering = serializers.ChoiceField(
+        ["running", "pause asked", "paused", "stop asked", "finished"], help_text="What is so."
+    )
+    steering_says = serializers.CharField(allow_blank=True)
+    problem = maybe(ErrorShape, help_text="Why its work failed; it waits to be settled.")
     reason = serializers.CharField()
     attestations = texts()
     requested_by = serializers.CharField()
     certificate = maybe(Anything, help_text="Exactly what its digest was taken of.")
     certificate_digest = serializers.CharField(allow_blank=True)
     certificate_is_void = serializers.BooleanField()
+    certificate_void_says = serializers.CharField()
     created_at = Moment()
     fired_at = maybe(Moment)
     finished_at = maybe(Moment)
@@ -280,6 +244,7 @@ class CertificateShape(serializers.Serializer):
     certificate = Anything(help_text="Exactly what its digest was taken of: numbers are numbers here.")
     certificate_digest = serializers.CharField(help_text="SHA-256 of the JSON with sorted members, `, ` and `: `.")
     certificate_is_void = serializers.BooleanField()
+    certificate_void_says = serializers.CharField()
 
 
 class GenerationShape(serializers.Serializer):

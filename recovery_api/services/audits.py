@@ -9,7 +9,9 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
-from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, Pipeline, Recovery
+from recovery_api.domain.statuses import readings_standing
+from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, IntentState, Pipeline, Recovery
+from recovery_api.selectors.audits import audit_readings
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
@@ -28,18 +30,31 @@ def audit_request(
     is_full: bool = False,
     wake: bool = True,
 ) -> Intent:
-    """An intent to judge `pipeline` at `frontier` (None: at its safe frontier). Raises: BadCoordinate, BadInput."""
-    row = frontier_check(pipeline, frontier)
+    """An intent to judge `pipeline` at `frontier` (None: at its safe frontier).
+
+    Where an equal audit is queued and nobody has taken it, this request joins it (`is_joined`): it has not read anything
+    yet, so its answer is as fresh as a second one's.
+    Raises: BadCoordinate, BadInput.
+    """
+    arguments = {"frontier": frontier_check(pipeline, frontier), "is_full": is_full}
+    asked = f"Audit{' in full' if is_full else ''} at {frontier or 'the safe frontier'} asked for"
     with transaction.atomic():
-        says = f"Audit{' in full' if is_full else ''} at {frontier or 'the safe frontier'} asked for."
-        event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=says, pipeline=pipeline)
+        Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.id)  # orders two equal requests
+        queued = (
+            Intent.objects.select_for_update(of=("self",), skip_locked=True)  # a locked one is being taken
+            .filter(pipeline=pipeline, action=IntentAction.AUDIT, state=IntentState.QUEUED, arguments=arguments)
+            .order_by("created_at")
+            .first()
+        )
+        if queued is not None:
+            says = f"{asked} again: it joined {queued.created_by}'s, which no worker has taken yet."
+            data = {"intent": str(queued.id), "is_again": True}
+            event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
+            queued.is_joined = True
+            return queued
+        event_append(EventKind.AUDIT_REQUESTED, actor=actor, now=now, says=f"{asked}.", pipeline=pipeline)
         return intent_create(
-            IntentAction.AUDIT,
-            actor=actor,
-            now=now,
-            pipeline=pipeline,
-            arguments={"frontier": row, "is_full": is_full},
-            wake=wake,
+            IntentAction.AUDIT, actor=actor, now=now, pipeline=pipeline, arguments=arguments, wake=wake
         )
 
 
@@ -52,6 +67,7 @@ def audit_record(
     started_at: datetime,
     is_full: bool,
     says: str,
+    record_read_at: datetime | None = None,
     intent: Intent | None = None,
     recovery: Recovery | None = None,
     generation: int | None = None,
@@ -61,7 +77,8 @@ def audit_record(
 ) -> Audit:
     """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
 
-    `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate.
+    `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate. `record_read_at`
+    None: taken to be as old as `started_at`.
 
     With `recovery` it is that recovery's verification, and its intent goes on.
     Raises: Refused where the intent is no longer ours, or its audit is already recorded.
@@ -70,6 +87,7 @@ def audit_record(
         raise BadInput("audit.status", f"{status!r} is no status", f"One of: {', '.join(AuditStatus.values)}.")
     actor = intent.taken_by if intent else (recovery.requested_by if recovery else "worker")
     with constraints_mapped("recording the audit"), transaction.atomic():
+        Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)  # two readings that end at once: one order
         audit = Audit.objects.create(
             pipeline=pipeline,
             intent=intent,
@@ -78,11 +96,13 @@ def audit_record(
             exit_code=exit_code,
             is_full=is_full,
             says=says,
+            record_read_at=record_read_at or started_at,
             started_at=started_at,
             finished_at=now,
             findings=(findings or [])[:FINDINGS_PAGE],
             **fields,
         )
+        _standing_settle(pipeline)
         audit_listing_record(audit, listing)
         data: Mapping[str, Any] = {
             "status": status,
@@ -105,3 +125,12 @@ def audit_record(
         if intent is not None and intent.action == IntentAction.AUDIT:
             intent_finish(intent, {"audit": str(audit.id), "status": status, "exit_code": exit_code}, now)
     return audit
+
+
+def _standing_settle(pipeline: Pipeline) -> None:
+    """Of the pipeline's audits that stand, let go those that another supersedes, whichever of them ended last."""
+    readings = audit_readings([pipeline.pk])
+    standing = readings_standing([reading for _, reading in readings])
+    gone = [key for key, reading in readings if reading not in standing]
+    if gone:
+        Audit.objects.filter(pk__in=gone).update(is_standing=False)

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
+from recovery_api.domain.visible import visible
 from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
 from recovery_api.selectors.plans import is_id
 from recovery_api.services.constraints import constraints_mapped
@@ -127,7 +129,7 @@ def connection_test_record(
     starts = [{name: row.get(name) for name in ("coordinate", CONTENT_START)} for row in (sample or {}).get("rows", [])]
     if sample is not None:
         rows = [{name: value for name, value in row.items() if name != CONTENT_START} for row in sample["rows"]]
-        sample = {**sample, "rows": rows, "intent": str(intent.pk)}
+        sample = {**sample, "rows": rows, "intent": str(intent.pk), "asked_by": intent.created_by}
     whole["sample"] = sample
     with transaction.atomic():
         if any(row[CONTENT_START] is not None for row in starts):
@@ -210,7 +212,7 @@ def _about(end: End) -> dict[str, str]:
 
 
 def _taken(word: str, name: str) -> BadInput:
-    remedy = f"Choose another, or see it: manage.py {word}s show {name}."
+    remedy = f"Choose another, or see it: {command_line(f'{word}s', 'show', name)}."
     return BadInput(f"{word}.name", f"{name!r} is taken", remedy)
 
 
@@ -218,6 +220,8 @@ def name_check(what: str, name: str) -> None:
     """Raises: BadInput for a name nobody could type, link, or tell from an id or a lane."""
     if any(0xD800 <= ord(c) < 0xE000 for c in name):
         raise BadInput(f"{what}.name", f"{name!a} is no text", "Write it in whole characters.")
+    if visible(name) != name:
+        raise BadInput(f"{what}.name", f"{visible(name)!r} holds a character that is not to be read", "Leave it out.")
     if name in (".", ".."):
         raise BadInput(f"{what}.name", f"{name!r} cannot be an address", "Choose a name a person would say.")
     if is_id(name):

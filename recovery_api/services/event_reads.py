@@ -9,7 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.errors import Refused
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.models import LIVE_STATES, EventContent, EventKind, Intent, IntentAction, Pipeline
 from recovery_api.selectors.ends import source_spelling
@@ -31,7 +33,7 @@ def event_read_request(
     arguments = {"lane": lane, **coordinate_as_row(coordinate)}
     with transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.pk)
-        _log(pipeline, lane, coordinate, f"{actor} asked to read the event at", actor, now)
+        _log(pipeline, lane, coordinate, f"{subject(actor)} asked to read the event at", actor, now)
         live = Intent.objects.filter(
             action=IntentAction.EVENT_READ, pipeline=pipeline, arguments=arguments, state__in=LIVE_STATES
         ).first()
@@ -62,7 +64,7 @@ def event_content_downloaded(content: EventContent, *, actor: str, now: datetime
         return
     given = content.intent.arguments
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
-    says = f"{actor} downloaded {len(content.body)} bytes of the event at"
+    says = f"{subject(actor)} downloaded {len(content.body)} bytes of the event at"
     _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
 
 
@@ -73,7 +75,10 @@ def sample_contents_keep(intent: Intent, starts: Sequence[Mapping[str, Any]], no
 
 
 def sample_contents_read(content: EventContent, *, actor: str, now: datetime) -> dict[str, Any]:
-    """The sample of a connection test with `content_start` in each row; that `actor` read it stands in the timeline."""
+    """The sample of a connection test with `content_start` in each row; that `actor` read it stands in the timeline.
+
+    Raises: Refused where somebody else asked for the test (recovery_api.domain.samples).
+    """
     _log_sample(content.intent, actor, now)
     sample = (content.intent.result or {})["sample"]
     starts = json.loads(bytes(content.body))
@@ -86,10 +91,13 @@ def event_contents_purge(now: datetime) -> int:
 
 
 def _log_sample(intent: Intent, actor: str, now: datetime) -> None:
+    if actor != intent.created_by:
+        reason = f"{intent.created_by} asked for this test, and its rows are for who asked"
+        raise Refused("Reading how the sample's contents begin", reason, "Test again: then they are for you.")
     end = intent.source or intent.sink
     word = end._meta.model_name if end else intent.arguments["end"]
     of = f"{word} {end.name}" if end else f"a {word} that was not registered"
-    says = f"{actor} read how the contents of sample rows begin, of {of}."
+    says = f"{subject(actor)} read how the contents of sample rows begin, of {of}."
     data = {"test": str(intent.pk), **({"end": word, "end_id": str(end.pk), "name": end.name} if end else {})}
     event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, data=data)
 

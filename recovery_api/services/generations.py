@@ -122,7 +122,7 @@ def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now
     """As `claim_record`, for what was read by locking the claim, with its event in the timeline."""
     with transaction.atomic():
         claim = claim_record(recovery, said, now=now, part=part)
-        landed = f", {claim.landed_count} landed" if claim.state == ClaimState.FIRED else ""
+        landed = f", {claim.landed_count} delivered" if claim.state == ClaimState.FIRED else ""
         event_append(
             EventKind.CLAIM_SETTLED,
             actor=actor,

@@ -10,8 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
+from recovery_api.domain.actors import by, subject
 from recovery_api.domain.errors import Refused, TransientError, UnknownOption
 from recovery_api.models import (
     Drill,
@@ -28,12 +29,12 @@ from recovery_api.models import (
     Sink,
     Source,
 )
+from recovery_api.models.intents import QUEUES, URGENT_FIRST
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
-from recovery_api.services.wakeups import intent_wake, intent_wake_after_commit
+from recovery_api.services.wakeups import intent_wake, intent_wake_after_commit, wakeups_waiting
 
 HEARTBEAT_LIMIT = timedelta(seconds=30)
-WAKE_AGAIN_AFTER = timedelta(seconds=10)
 BACKOFF_LIMIT = timedelta(seconds=60)
 ATTEMPTS_LIMIT = {
     IntentAction.CONNECTION_TEST: 2,
@@ -51,7 +52,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.AUDIT: frozenset({"frontier", "is_full"}),
     IntentAction.PLAN: frozenset({"frontier"}),
     IntentAction.RECOVER: frozenset(),
-    IntentAction.SETTLE: frozenset(),
+    IntentAction.SETTLE: frozenset({"gives_up"}),
     IntentAction.SINK_READ: frozenset(),
     IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "grants"}),
     IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
@@ -103,22 +104,41 @@ def intent_create(
 def intent_take(intent_id: UUID | str, taken_by: str, now: datetime) -> Intent | None:
     """The intent, now held by `taken_by`. None: another got there first, it is finished, or it is not due yet."""
     with transaction.atomic():
-        taken = (
-            Intent.objects.filter(id=intent_id, state=IntentState.QUEUED)
-            .filter(_is_due(now))
-            .update(
-                state=IntentState.TAKEN,
-                taken_by=taken_by,
-                taken_at=now,
-                heartbeat_at=now,
-                attempts=F("attempts") + 1,
-            )
+        return _take(intent_id, taken_by, now)
+
+
+def intent_take_next(queue: str, taken_by: str, now: datetime) -> Intent | None:
+    """The most urgent due intent of `queue`, now held by `taken_by`. None: nothing of it waits.
+
+    A row that another taker holds at this moment is passed over: two takers get two rows, without waiting.
+    """
+    actions = [action for action, of in QUEUES.items() if of == queue]
+    urgency = Case(
+        *(When(action__in=list(alike), then=Value(rank)) for rank, alike in enumerate(URGENT_FIRST)),
+        default=Value(len(URGENT_FIRST)),
+    )
+    with transaction.atomic():
+        most_urgent = (
+            Intent.objects.select_for_update(skip_locked=True)
+            .filter(_is_due(now), state=IntentState.QUEUED, action__in=actions)
+            .order_by(urgency, "created_at")
+            .values_list("id", flat=True)
+            .first()
         )
-        if not taken:
-            return None
-        return Intent.objects.select_related(
-            "pipeline__source", "pipeline__sink", "source", "sink", "plan", "recovery__plan"
-        ).get(id=intent_id)
+        return None if most_urgent is None else _take(most_urgent, taken_by, now)
+
+
+def _take(intent_id: UUID | str, taken_by: str, now: datetime) -> Intent | None:
+    taken = (
+        Intent.objects.filter(id=intent_id, state=IntentState.QUEUED)
+        .filter(_is_due(now))
+        .update(state=IntentState.TAKEN, taken_by=taken_by, taken_at=now, heartbeat_at=now, attempts=F("attempts") + 1)
+    )
+    if not taken:
+        return None
+    return Intent.objects.select_related(
+        "pipeline__source", "pipeline__sink", "source", "sink", "plan", "recovery__plan"
+    ).get(id=intent_id)
 
 
 def intent_heartbeat(intent: Intent, now: datetime) -> bool:
@@ -165,7 +185,7 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
 
     Raises: Refused where the intent is no longer ours.
     """
-    if intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]:
+    if is_last_attempt(intent):
         intent_fail(intent, error_row, now)
     else:
         wait = min(timedelta(seconds=2**intent.attempts), BACKOFF_LIMIT)
@@ -173,6 +193,23 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
             raise _lost(intent)
     intent.refresh_from_db()
     return intent
+
+
+def is_last_attempt(intent: Intent) -> bool:
+    """Whether a failure of this attempt, even one that may pass, ends the intent."""
+    return intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]
+
+
+def intent_give_back(intent: Intent, error_row: Mapping[str, Any] | None, now: datetime) -> bool:
+    """Whether it is queued again, for anybody, at once. False: it was no longer ours.
+
+    Its taker was told to stop, or its work stood still: neither ends the work. `error_row` None leaves the last problem
+    as it was.
+    """
+    fields: dict[str, Any] = {"state": IntentState.QUEUED, "not_before": None, "woken_at": None}
+    if error_row is not None:
+        fields["error"] = dict(error_row)
+    return _held(intent).update(**fields) == 1
 
 
 def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
@@ -183,7 +220,7 @@ def intent_cancel(intent: Intent, *, actor: str, now: datetime) -> bool:
         )
         if cancelled and intent.action == IntentAction.DRILL:
             Drill.objects.filter(intent=intent, state=DrillState.REQUESTED).update(
-                state=DrillState.UNKNOWN, says=f"Cancelled by {actor}.", finished_at=now
+                state=DrillState.UNKNOWN, says=f"Cancelled {by(actor)}.", finished_at=now
             )
     return cancelled == 1
 
@@ -202,7 +239,7 @@ def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
             raise Refused(
                 f"withdrawing {intent}", "a worker has taken it, or it is over", "It only reads; let it end, then look."
             )
-        says = f"{actor} withdrew it before a worker took it."
+        says = f"{subject(actor)} withdrew it before a worker took it."
         _tell_what_it_was_for(intent, {"code": "cancelled", "text": says}, now, actor=actor)
 
 
@@ -235,21 +272,24 @@ def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -
             _held(intent).update(state=IntentState.FAILED, error=error_row, finished_at=now)
             _tell_what_it_was_for(intent, error_row, now, actor="sweep")
             given_up += 1
-    return SweepReport(offered, given_up, _wake_due(now))
+    return SweepReport(offered, given_up, intents_wake(now))
 
 
-def _wake_due(now: datetime) -> int:
-    due = list(
-        Intent.objects.filter(state=IntentState.QUEUED)
-        .filter(_is_due(now))
-        .filter(Q(woken_at__isnull=True) | ~Q(woken_at__range=(now - WAKE_AGAIN_AFTER, now + WAKE_AGAIN_AFTER)))
-        .order_by("created_at")[:200]
-    )
+def intents_wake(now: datetime) -> int:
+    """Tops the broker's wake-ups up to the number of rows that are due. Those it has already are not sent again."""
     woken = 0
-    for intent in due:
-        if not intent_wake(str(intent.id), intent.action):
-            break  # the broker is away: do not wait a second for each of the rest
-        woken += Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(woken_at=now)
+    due = Intent.objects.filter(_is_due(now), state=IntentState.QUEUED)
+    for queue in sorted(set(QUEUES.values())):
+        mine = due.filter(action__in=[action for action, of in QUEUES.items() if of == queue])
+        if not (count := mine.count()):
+            continue
+        waiting = wakeups_waiting(queue)
+        if waiting is None:
+            return woken  # the broker is away: do not wait a second for each of the rest
+        for intent in mine.order_by(F("woken_at").asc(nulls_first=True), "created_at")[: max(0, count - waiting)]:
+            if not intent_wake(str(intent.id), intent.action):
+                return woken
+            woken += Intent.objects.filter(id=intent.id, state=IntentState.QUEUED).update(woken_at=now)
     return woken
 
 

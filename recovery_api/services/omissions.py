@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput, NotFound
 from recovery_api.models import AcknowledgedOmission, EventKind, Pipeline
@@ -35,7 +36,7 @@ def omission_acknowledge(
             acknowledged_by=actor,
             acknowledged_at=now,
         )
-        says = f"{actor} acknowledged the omission of {spelled(omission)}: {reason.strip()}"
+        says = f"{subject(actor)} acknowledged the omission of {spelled(omission)}: {reason.strip()}"
         event_append(
             EventKind.OMISSION_ACKNOWLEDGED, actor=actor, now=now, says=says, pipeline=pipeline, data=_row(omission)
         )
@@ -63,7 +64,7 @@ def omission_withdraw(
             raise NotFound(f"An acknowledged omission of {coordinate}", f"pipeline {pipeline.name}", "")
         omission.withdrawn_by, omission.withdrawn_at = actor, now
         omission.save(update_fields=["withdrawn_by", "withdrawn_at"])
-        says = f"{actor} withdrew the omission of {spelled(omission)}; it is owed again."
+        says = f"{subject(actor)} withdrew the omission of {spelled(omission)}; it is owed again."
         event_append(
             EventKind.OMISSION_WITHDRAWN, actor=actor, now=now, says=says, pipeline=pipeline, data=_row(omission)
         )

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from django.db import transaction
 
+from recovery_api.domain.actors import actor_name, by, is_by_command
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import (
@@ -28,7 +30,11 @@ from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
 UNFINISHED = (PlanState.DRAFT, PlanState.COMPUTING)
-PLAN_AGAIN = "Plan again: manage.py plan {pipeline}."
+
+
+def plan_again(pipeline: Pipeline) -> str:
+    """What lifts most refusals of a plan."""
+    return f"Plan again: {command_line('plan', pipeline.name)}."
 
 
 def plan_request(
@@ -55,7 +61,7 @@ def plan_request(
 def plan_start(plan: Plan) -> Plan:
     """The plan, computing. Raises: Refused where it is already computed or refused."""
     if not Plan.objects.filter(id=plan.id, state__in=UNFINISHED).update(state=PlanState.COMPUTING):
-        raise Refused(f"computing {plan}", "it is over", PLAN_AGAIN.format(pipeline=plan.pipeline.name))
+        raise Refused(f"computing {plan}", "it is over", plan_again(plan.pipeline))
     plan.refresh_from_db()
     return plan
 
@@ -148,26 +154,42 @@ def plan_approve(plan_id: UUID | str, digest: str, actor: str, now: datetime) ->
     """
     plan = plan_get(plan_id)
     action = f"approving {plan}"
-    again = PLAN_AGAIN.format(pipeline=plan.pipeline.name)
+    again = plan_again(plan.pipeline)
     if plan.state not in WAITING_STATES:
         raise Refused(action, f"it is {PlanState(plan.state).label.lower()}, not ready", again)
     if plan.digest != digest:
         raise Refused(
             action, f"its digest is {plan.digest}, not {digest}", "Look at the plan again, then approve that."
         )
-    if plan.pipeline.requires_other_approver and actor == plan.author:
-        raise Refused(action, f"{actor} is its author", "Ask another person, or register the pipeline to allow it.")
+    if plan.pipeline.requires_other_approver:
+        _check_other_approver(plan, actor, action)
     with transaction.atomic():
         approved = Plan.objects.filter(id=plan.id, state=PlanState.READY, digest=digest).update(
             state=PlanState.APPROVED, approved_by=actor, approved_at=now, approved_digest=digest
         )
         plan.refresh_from_db()
         if approved:
-            says = f"{actor} approved {plan.batch_count} events by digest {digest}."
+            says = f"{plan.batch_count:,} events approved {by(actor)}, by digest {digest}."
             event_append(EventKind.PLAN_APPROVED, actor=actor, now=now, says=says, plan=plan, data={"digest": digest})
     if plan.state != PlanState.APPROVED:
         raise Refused(action, f"it is {PlanState(plan.state).label.lower()} by now", again)
     return plan
+
+
+def _check_other_approver(plan: Plan, actor: str, action: str) -> None:
+    """Four eyes are two people. A typed name is none, unless the pipeline takes it for one. Raises: Refused."""
+    is_typed_allowed = pipeline_options_parse(plan.pipeline.options)["approval_by_command"]
+    if is_by_command(actor) and not is_typed_allowed:
+        raise Refused(
+            action,
+            f"{actor_name(actor)} is a typed name, not a person who signed in, and this pipeline asks for a second person",
+            f"Approve it on its page, /plans/{plan.id}/, or by REST with a token; or let this pipeline take typed names: "
+            f"manage.py pipelines edit {plan.pipeline.name} --option approval_by_command=true.",
+        )
+    if actor_name(actor) == actor_name(plan.author):
+        raise Refused(
+            action, f"{actor_name(actor)} is its author", "Ask another person, or register the pipeline to allow it."
+        )
 
 
 def plan_lapse(plan: Plan, *, because: str, actor: str, now: datetime) -> bool:

@@ -11,6 +11,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
+from recovery_api.domain.actors import subject
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.recovery_states import move_is_allowed
 from recovery_api.models import (
@@ -33,7 +35,7 @@ from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
-from recovery_api.services.plans import PLAN_AGAIN, approval_is_old, plan_lapse
+from recovery_api.services.plans import approval_is_old, plan_again, plan_lapse
 
 
 def recovery_request(
@@ -76,7 +78,7 @@ def recovery_request(
         except _AnotherFirst:
             if (first := _of_plan(plan)) is not None:
                 return _asked_again(first, reason.strip(), actor, now)
-    raise Refused(action, "the plan is no longer approved", PLAN_AGAIN.format(pipeline=pipeline.name))
+    raise Refused(action, "the plan is no longer approved", plan_again(pipeline))
 
 
 def recovery_move(
@@ -107,7 +109,9 @@ def recovery_move(
     with transaction.atomic():
         if intent is not None:
             intent_hold(intent)
-        written = _write(recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, **fields})
+        written = _write(
+            recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, "progress": None, **fields}
+        )
         event_append(
             event,
             actor=actor,
@@ -186,7 +190,7 @@ def recovery_want(
                 f"asking {recovery} to {wanted}", f"it is finished: {locked.outcome}", "There is no more to do."
             )
         Recovery.objects.filter(id=locked.id).update(wanted=wanted, wanted_by=actor)
-        says = f"{actor} asked it to {wanted}: {reason.strip()}"
+        says = f"{subject(actor)} asked it to {wanted}: {reason.strip()}"
         event_append(EventKind.WANTED, actor=actor, now=now, says=says, recovery=locked, data={"wanted": wanted})
         if wanted == Wanted.STOP and locked.state == RecoveryState.REQUESTED:
             for intent in locked.intents.filter(state=IntentState.QUEUED):
@@ -197,6 +201,20 @@ def recovery_want(
     if wanted == Wanted.STOP and recovery.state != RecoveryState.FINISHED:
         recovery_settle_request(recovery, actor=actor, now=now, wake=wake)  # somebody has to be there to obey
     return recovery
+
+
+def recovery_hold(
+    recovery: Recovery, before: str | None, *, actor: str, now: datetime, intent: Intent | None = None
+) -> None:
+    """Says that the recovery really holds, before the step `before`; None: that it goes on. Raises: Refused."""
+    with transaction.atomic():
+        if intent is not None:
+            intent_hold(intent)
+        Recovery.objects.filter(id=recovery.id).exclude(state=RecoveryState.FINISHED).update(
+            progress=None if before is None else {"holds_before": before}
+        )
+        says = "It goes on." if before is None else f"It holds before {before}."
+        event_append(EventKind.STEP, actor=actor, now=now, says=says, recovery=recovery, generation=recovery.generation)
 
 
 def recovery_wanted(recovery: Recovery) -> str:
@@ -218,6 +236,8 @@ def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wa
         )  # orders two requests: the second attaches
         live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
+            if live.arguments:  # the sweep's, which would only give it up: a person wants it to go on
+                Intent.objects.filter(id=live.id, state=IntentState.QUEUED).update(arguments={})
             return live
         if locked.state == RecoveryState.FINISHED:
             _reopen(locked, actor, now)
@@ -238,7 +258,7 @@ def _reopen(recovery: Recovery, actor: str, now: datetime) -> None:
         EventKind.STEP,
         actor=actor,
         now=now,
-        says=f"Its outcome was unknown; {actor} asked the sink again.",
+        says=f"Its outcome was unknown; {subject(actor)} asked the sink again.",
         recovery=recovery,
         generation=recovery.generation,
     )
@@ -255,7 +275,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         raise Refused(
             f"redriving {plan.pipeline.name}",
             sink.restored_says or "its sink was restored",
-            f"Make it safe: manage.py sinks settle {plan.pipeline.sink.name}.",
+            f"Make it safe: {command_line('sinks', 'settle', plan.pipeline.sink.name)}.",
         )
     applied = Plan.objects.filter(
         id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
@@ -275,7 +295,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         EventKind.RECOVERY_REQUESTED,
         actor=actor,
         now=now,
-        says=f"{actor} asked to redrive {plan.batch_count} events: {reason}",
+        says=f"{subject(actor)} asked to redrive {plan.batch_count} events: {reason}",
         recovery=recovery,
         data={"digest": plan.digest, "reason": reason, "attestations": list(attestations)},
     )
@@ -287,7 +307,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
 
 def _asked_again(recovery: Recovery, reason: str, actor: str, now: datetime) -> Recovery:
     """The recovery that the plan has already: the second request attaches to it, and stands in the timeline."""
-    says = f"{actor} asked again: {reason} It is the same recovery; nothing more was started."
+    says = f"{subject(actor)} asked again: {reason} It is the same recovery; nothing more was started."
     data = {"reason": reason, "is_again": True}
     event_append(EventKind.RECOVERY_REQUESTED, actor=actor, now=now, says=says, recovery=recovery, data=data)
     return recovery
@@ -295,7 +315,7 @@ def _asked_again(recovery: Recovery, reason: str, actor: str, now: datetime) -> 
 
 def _check_approval(plan: Plan, now: datetime) -> None:
     action = f"redriving {plan.pipeline.name}"
-    again = PLAN_AGAIN.format(pipeline=plan.pipeline.name)
+    again = plan_again(plan.pipeline)
     if plan.state == PlanState.READY:
         remedy = f"Approve it: manage.py approve {plan.id} --digest {plan.digest}."
         raise Refused(action, "the plan is not approved", remedy)
@@ -316,7 +336,7 @@ def _occupied(pipeline: Pipeline, action: str) -> Refused:
     return Refused(
         action,
         f"{named} is unfinished",
-        f"Wait for it, or settle it: manage.py recovery {pipeline.name} settle.",
+        f"Wait for it, or settle it: {command_line('recovery', pipeline.name, 'settle')}.",
     )
 
 

@@ -7,12 +7,16 @@ from datetime import datetime
 
 from django.db import transaction
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
 from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
 from recovery_api.services.plans import plans_lapse
+
+RESTORED = "The sink was restored to an earlier state after it; what it found says nothing about the sink now."
+"""Why what was found before a restore is void."""
 
 
 def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) -> RestoreFinding:
@@ -67,7 +71,9 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: b
             raise Refused(action, reason, "Raise the counter at the sink first.")
         is_whole = audit.is_full and is_record_whole and audit.started_at >= locked.restored_at
         if not is_whole or audit.pipeline.sink_id != sink.id:
-            raise Refused(action, "no full audit has read it since", f"Run: manage.py sinks settle {sink.name}.")
+            raise Refused(
+                action, "no full audit has read it since", f"Run: {command_line('sinks', 'settle', sink.name)}."
+            )
         locked.said_identity, locked.said_counter = said.identity, said.counter
         locked.said_fence, locked.said_last_entry = said.fence, said.last_entry
         locked.said_at, locked.restored_at, locked.restored_says, locked.counter_floor = now, None, "", None
@@ -99,8 +105,8 @@ def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> Non
     for pipeline in Pipeline.objects.filter(sink=sink):
         Recovery.objects.filter(
             pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
-        ).update(certificate_void_since=now)
-        Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now)
+        ).update(certificate_void_since=now, certificate_void_says=RESTORED)
+        Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
         event_append(
             EventKind.SINK_RESTORED,
             actor=actor,

@@ -11,9 +11,11 @@ from django.db.models import Q
 from knox.models import get_digest_token
 from knox.settings import CONSTANTS
 
-from recovery_api.domain.access import Role
+from recovery_api.domain.access import Role, roles_below
+from recovery_api.domain.actors import subject
 from recovery_api.domain.errors import BadInput
 from recovery_api.models import EventKind, Token
+from recovery_api.selectors.tokens import token_gives
 from recovery_api.services.events import event_append
 
 DAYS, DAYS_MOST = 30, 365
@@ -25,12 +27,13 @@ def token_create(
 ) -> tuple[Token, str]:
     """The token's row and the token itself, which is kept nowhere: show it once.
 
-    `held` are the roles of whoever asks: a token never gives more. Raises: BadInput.
+    `held` are the roles of whoever asks: a token gives one of them, or one below. Raises: BadInput.
     """
     if not name.strip() or len(name) > 200:
         raise BadInput("name", "cannot be a name", "Say what the token is for, in 1 to 200 characters.")
     if not 1 <= days <= DAYS_MOST:
         raise BadInput("days", f"{days} lies outside 1 to {DAYS_MOST}", "How many days the token stands.")
+    held = roles_below(held)
     if not roles:
         raise BadInput("roles", "is empty", f"Name at least one of: {', '.join(sorted(held)) or 'none'}.")
     for role in roles:
@@ -51,7 +54,7 @@ def token_create(
             created_by=actor,
         )
         row.save(force_insert=True)
-        says = f"{actor} made token {row.name} for {user.get_username()}: {', '.join(kept)}, {days} days."
+        says = f"{subject(actor)} made token {row.name} for {user.get_username()}: {', '.join(kept)}, {days} days."
         _tell(row, says, actor, now)
     return row, token
 
@@ -60,9 +63,21 @@ def token_revoke(token: Token, *, actor: str, now: datetime) -> Token:
     """The token, which stands no more. Revoking it twice is once."""
     with transaction.atomic():
         if Token.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=now, revoked_by=actor):
-            _tell(token, f"{actor} revoked token {token.name} of {token.user.get_username()}.", actor, now)
+            _tell(token, f"{subject(actor)} revoked token {token.name} of {token.user.get_username()}.", actor, now)
     token.refresh_from_db()
     return token
+
+
+def tokens_end(user: Any, *, actor: str, now: datetime, within: Collection[str] | None = None) -> int:
+    """Revokes every token of `user` that stands; how many. `within`: only those that give no more than these roles."""
+    standing = Token.objects.filter(user=user, revoked_at__isnull=True, expiry__gt=now)
+    with transaction.atomic():
+        ended = [
+            token_revoke(token, actor=actor, now=now)
+            for token in standing.select_related("user")
+            if within is None or token_gives(token) <= set(within)
+        ]
+    return len(ended)
 
 
 def token_used(token: Token, now: datetime) -> None:

@@ -1,4 +1,8 @@
-"""Waking a worker. A courtesy, never a duty: the row is the obligation, and the sweep finds what was not delivered."""
+"""Waking a worker. A courtesy, never a duty: the row is the obligation, and the sweep finds what was not delivered.
+
+One wake-up is worth one piece of work of its queue: who is woken takes the most urgent row, not the one it was woken for.
+So the broker needs as many messages as rows are due, and the sweep tops them up to that, never beyond.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +14,12 @@ from django.conf import settings
 from django.db import transaction
 
 from recovery_api.models import Intent, IntentAction
+from recovery_api.models.intents import QUEUES
 
 logger = logging.getLogger(__name__)
 
 TASK_NAME = "workers.tasks.intent_run"
 TIMEOUT_SECONDS = 1.0
-QUEUES = {
-    IntentAction.CONNECTION_TEST: "default",
-    IntentAction.AUDIT: "spark",
-    IntentAction.PLAN: "spark",
-    IntentAction.RECOVER: "spark",
-    IntentAction.SETTLE: "spark",
-    IntentAction.SINK_READ: "default",
-    IntentAction.SINK_INSTALL: "default",
-    IntentAction.EVENT_READ: "default",
-    IntentAction.DRILL: "default",
-}
 
 
 def intent_wake_after_commit(intent: Intent) -> None:
@@ -45,6 +39,18 @@ def intent_wake(intent_id: str, action: str) -> bool:
         logger.warning("no worker woken for intent %s (%s); the sweep will", intent_id, type(error).__name__)
         return False
     return True
+
+
+def wakeups_waiting(queue: str) -> int | None:
+    """How many wake-ups lie at the broker for `queue`. None: the broker does not answer."""
+    if not settings.REDIS_URL:
+        return None
+    try:
+        with _producer(settings.REDIS_URL).connection_for_write() as connection, connection.channel() as channel:
+            return int(channel._size(queue))  # as its own queue_declare counts, which refuses an empty queue
+    except Exception as error:  # the outermost edge of a courtesy, as in `intent_wake`
+        logger.warning("the broker does not say how many wake-ups wait (%s)", type(error).__name__)
+        return None
 
 
 @functools.lru_cache(maxsize=4)

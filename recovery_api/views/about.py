@@ -68,10 +68,16 @@ class Problems(ApiView):
         return paged(request, self.asked, rows, None)
 
 
+class PlainJsonRenderer(OpenApiJsonRenderer):
+    """The same document for whoever asks for JSON by its usual name."""
+
+    media_type = "application/json"
+
+
 class Schema(SpectacularAPIView, ApiView):
     """The OpenAPI document, as JSON."""
 
-    renderer_classes = [OpenApiJsonRenderer]
+    renderer_classes = [OpenApiJsonRenderer, PlainJsonRenderer]
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

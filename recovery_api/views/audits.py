@@ -18,7 +18,8 @@ from recovery_api.selectors.audits import audit_get, audit_list
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter, finding_list
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
-from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, IntentShape, WideField, page_of
+from recovery_api.serializers.members import WideField
+from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, IntentShape, page_of
 from recovery_api.services.audits import audit_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
@@ -58,7 +59,8 @@ class Audits(ApiView):
 
     @operation(
         "request_audit",
-        "Ask for a verdict: an intent whose result names the audit.\n\nReads only. Without a worker it stays queued.",
+        "Ask for a verdict: an intent whose result names the audit.\n\nReads only. Without a worker it stays queued. "
+        "Where an equal audit is queued and not begun, the answer is that one (`created_by` says whose).",
         answer=IntentShape,
         status=202,
         body=AuditBody,

@@ -19,6 +19,7 @@ from recovery_api.selectors.ends import pipeline_get
 from recovery_api.serializers.fields import Query
 
 T = TypeVar("T")
+LOOK_AGAIN_SECONDS = "1"
 
 
 class ApiView(APIView):
@@ -51,8 +52,14 @@ class ApiView(APIView):
 
 
 def answer(row: Row, status: int = 200, *, location: str = "") -> Response:
-    """A row as REST gives it."""
-    return Response(wide_as_text(row), status=status, headers={"Location": location} if location else None)
+    """A row as REST gives it. 202 says when to look again, too."""
+    headers = {"Location": location} if location else {}
+    return Response(wide_as_text(row), status=status, headers=headers | waiting_headers(status))
+
+
+def waiting_headers(status: int) -> dict[str, str]:
+    """`Retry-After` of an answer whose work is still to be done."""
+    return {"Retry-After": LOOK_AGAIN_SECONDS} if status == 202 else {}
 
 
 def accepted(intent: Intent) -> Response:

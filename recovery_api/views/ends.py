@@ -36,7 +36,7 @@ SOURCE_EXAMPLE = {
     "name": "orders",
     "kind": "postgresql_outbox",
     "options": {
-        "connection": "env:ORDERS_DSN",
+        "connection": "env:FENCEPOST_END_ORDERS",
         "table": "outbox",
         "coordinate": ["tx", "id"],
         "coordinate_spelling": "xid8_bigint",
@@ -45,7 +45,7 @@ SOURCE_EXAMPLE = {
         "content": "content",
     },
 }
-SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:MAIL_DSN"}}
+SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:FENCEPOST_END_MAIL"}}
 
 
 class EndsQuery(PageQuery):
@@ -55,7 +55,9 @@ class EndsQuery(PageQuery):
 class EndBody(Body):
     name = Name()
     kind = Text()
-    options = OptionsField(required=False, help_text="Options of the kind; credentials as env:NAME or file:/path.")
+    options = OptionsField(
+        required=False, help_text="Options of the kind; credentials as env:FENCEPOST_END_NAME or file:/path."
+    )
 
 
 class ConnectionTestBody(Body):
@@ -88,7 +90,7 @@ class _Ends(ApiView):
         given = EndBody.read(request.data)
         create = source_create if self.word == "source" else sink_create
         end = create(given["name"], given["kind"], given.get("options", {}), actor=actor(request), now=timezone.now())
-        return answer(end_as_row(end), 201, location=f"/api/v1/{self.word}s/{segment(end.name)}")
+        return answer(end_as_row(end, actor(request)), 201, location=f"/api/v1/{self.word}s/{segment(end.name)}")
 
 
 class Sources(_Ends):
@@ -138,7 +140,7 @@ class SourceOne(ApiView):
         "show_source", "One source, with its last test.", answer=SourceShape, is_named=True, errors=[404], tag="sources"
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(end_as_row(source_get(name)))
+        return answer(end_as_row(source_get(name), actor(request)))
 
     @operation(
         "update_source", CHANGE, answer=SourceShape, body=OptionsBody, is_named=True, errors=[404], tag="sources"
@@ -159,7 +161,7 @@ class SinkOne(ApiView):
         tag="sinks",
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(end_as_row(sink_get(name)))
+        return answer(end_as_row(sink_get(name), actor(request)))
 
     @operation("update_sink", CHANGE, answer=SinkShape, body=OptionsBody, is_named=True, errors=[404], tag="sinks")
     def patch(self, request: Request, name: str) -> Response:

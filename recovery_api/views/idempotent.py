@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from recovery_api.domain.errors import FencepostError
 from recovery_api.exceptions import BadRequest, Problem, exception_handler
 from recovery_api.services.idempotency import answer_find, answer_remember, key_locked
-from recovery_api.views.base import ApiView
+from recovery_api.views.base import ApiView, waiting_headers
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -88,5 +88,6 @@ def _digest(request: Request) -> str:
 
 
 def _again(found: Any) -> HttpResponse:
-    headers = {REPLAYED: "true", **({"Location": found.location} if found.location else {})}
+    location = {"Location": found.location} if found.location else {}
+    headers = {REPLAYED: "true", **location, **waiting_headers(found.status)}
     return HttpResponse(found.body, status=found.status, content_type=found.content_type, headers=headers)

@@ -6,7 +6,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recovery_api.domain.access import WITHDRAWING
+from recovery_api.domain.access import withdrawing_needs
 from recovery_api.domain.errors import Refused
 from recovery_api.models import IntentAction, IntentState
 from recovery_api.rows import intent_as_row
@@ -14,7 +14,7 @@ from recovery_api.schema import operation
 from recovery_api.selectors.intents import intent_get, intent_list
 from recovery_api.serializers.fields import Choice, FlagWord, Name
 from recovery_api.serializers.shapes import IntentShape, page_of
-from recovery_api.services.intents import intent_cancel
+from recovery_api.services.intents import intent_withdraw
 from recovery_api.views.base import ApiView, answer, filtered_pipeline
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import NothingBody
@@ -59,7 +59,7 @@ class IntentOne(ApiView):
         tag="intents",
     )
     def get(self, request: Request, intent_id: str) -> Response:
-        return answer(intent_as_row(intent_get(intent_id)))
+        return answer(intent_as_row(intent_get(intent_id), actor(request)))
 
 
 class IntentCancel(ApiView):
@@ -75,10 +75,9 @@ class IntentCancel(ApiView):
     def post(self, request: Request, intent_id: str) -> Response:
         NothingBody.read(request.data)
         intent = intent_get(intent_id)
-        require(request, WITHDRAWING[intent.action])
+        require(request, withdrawing_needs(intent.action))
         if intent.recovery_id is not None:
             remedy = f"Stop it: POST /api/v1/recoveries/{intent.recovery_id}/stop."
             raise Refused(f"Cancelling {intent}", "it is a recovery's", remedy)
-        if not intent_cancel(intent, actor=actor(request), now=timezone.now()):
-            raise Refused(f"Cancelling {intent}", "somebody took it, or it is over", "")
+        intent_withdraw(intent, actor=actor(request), now=timezone.now())
         return answer(intent_as_row(intent_get(intent_id)))

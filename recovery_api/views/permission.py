@@ -9,11 +9,10 @@ from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from recovery_api.domain.access import ROUTES, Permission, is_allowed, who_may
+from recovery_api.domain.access import ROUTES, Permission, is_allowed, roles_below, who_may
 from recovery_api.exceptions import Problem
-from recovery_api.models import EventKind
 from recovery_api.selectors.people import roles_of
-from recovery_api.services.events import event_append
+from recovery_api.services.refusals import refusal_record
 
 
 class ByTable(BasePermission):
@@ -35,7 +34,9 @@ def roles(request: Request) -> frozenset[str] | None:
     if not hasattr(request, "_fencepost_roles"):
         held = roles_of(request.user)
         limit = getattr(request.auth, "roles", None)
-        request._fencepost_roles = held & frozenset(limit) if held is not None and limit is not None else held
+        request._fencepost_roles = (
+            roles_below(held) & frozenset(limit) if held is not None and limit is not None else held
+        )
     found: frozenset[str] | None = request._fencepost_roles
     return found
 
@@ -53,7 +54,7 @@ def require(request: Request, needed: Permission) -> None:
 
 
 def refuse(request: Request, needed: Permission | None) -> None:
-    """Raises: NotAuthenticated, or Problem naming the roles that may; the refusal stands in the timeline."""
+    """Raises: NotAuthenticated, or Problem naming the roles that may; the refusal is counted."""
     held = roles(request)
     if held is None:
         raise NotAuthenticated()
@@ -62,8 +63,7 @@ def refuse(request: Request, needed: Permission | None) -> None:
     limited = " with this token" if getattr(request.auth, "roles", None) is not None else ""
     says = f"Needs the role {' or '.join(may)}; you are {are}{limited}." if may else "Nobody may."
     route, who = request.resolver_match.url_name or "", actor(request)
-    event_append(
-        EventKind.ACCESS_DENIED,
+    refusal_record(
         actor=who,
         now=timezone.now(),
         says=f"{who} was refused {request.method} {route}. {says}",

@@ -24,8 +24,9 @@ from recovery_api.rows import (
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get, pipeline_list, sink_get, source_get
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
+from recovery_api.selectors.fleet_pages import TROUBLE, fleet_entries, fleet_select
 from recovery_api.selectors.generations import claim_list, generation_list
-from recovery_api.serializers.fields import Body, Flag, Name, OptionsField, TextList
+from recovery_api.serializers.fields import Body, Choice, Flag, Name, OptionsField, TextList
 from recovery_api.serializers.shapes import (
     ClaimShape,
     FrontiersShape,
@@ -48,6 +49,10 @@ from recovery_api.views.permission import actor
 class PipelinesQuery(PageQuery):
     source = Name(help_text="Only of this source.")
     sink = Name(help_text="Only of this sink.")
+
+
+class StatusesQuery(PipelinesQuery):
+    status = Choice(TROUBLE, help_text="Only those of this status.")
 
 
 class PipelineBody(Body):
@@ -152,21 +157,26 @@ class PipelineTest(ApiView):
 
 
 class Fleet(ApiView):
-    query_class = PipelinesQuery
+    query_class = StatusesQuery
 
     @operation(
         "list_statuses",
         "The status of every pipeline, by name.\n\nUnknown is never green, and stale is unknown.",
         answer=page_of(StatusShape),
-        query=PipelinesQuery,
+        query=StatusesQuery,
         tag="pipelines",
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
+        found = _asked_for(self.asked)
+        if "status" in self.asked:
+            found = found.filter(
+                pk__in=[one.pk for one in fleet_select(fleet_entries(now), status=self.asked["status"])]
+            )
         return page(
             request,
             self.asked,
-            _asked_for(self.asked),
+            found,
             ("name",),
             status_as_row,
             lambda found: fleet_status(now, found),

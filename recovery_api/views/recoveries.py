@@ -176,7 +176,7 @@ class RecoveryCertificate(ApiView):
         if row["certificate"] is None:
             now_is = row["outcome"] or row["state"]
             raise NotFound(f"A certificate of recovery {recovery_id}", "the control database", f"It is {now_is}.")
-        names = ("recovery", "certificate", "certificate_digest", "certificate_is_void")
+        names = ("recovery", "certificate", "certificate_digest", "certificate_is_void", "certificate_void_says")
         return answer({name: row[name] for name in names})
 
 

@@ -26,7 +26,9 @@ from recovery_api.views.permission import actor
 
 class InstallBody(Body):
     is_shown_only = Flag(help_text="true: the result is the SQL, to read and run; false: a worker runs it.")
-    connection = Text(required=False, help_text="A reference to whoever may install: env:NAME or file:/path.")
+    connection = Text(
+        required=False, help_text="A reference to whoever may install: env:FENCEPOST_END_NAME or file:/path."
+    )
     grants = serializers.DictField(required=False, child=Text(), help_text=f"{', '.join(TRADES)} -> a login.")
 
 

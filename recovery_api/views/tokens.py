@@ -14,10 +14,10 @@ from recovery_api.models import Token
 from recovery_api.rows import Row, token_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.tokens import token_gives, token_list, token_visible
-from recovery_api.serializers.about import NewTokenShape, TokenShape
+from recovery_api.serializers.about import EndedShape, NewTokenShape, TokenShape
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, Whole
 from recovery_api.serializers.shapes import page_of
-from recovery_api.services.tokens import DAYS, DAYS_MOST, token_create, token_revoke
+from recovery_api.services.tokens import DAYS, DAYS_MOST, token_create, token_revoke, tokens_end
 from recovery_api.views.base import ApiView, answer
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
@@ -83,10 +83,21 @@ class Tokens(ApiView):
         )
         return answer({**token_as_row(row, now), "token": text}, 201, location=f"/api/v1/tokens/{row.id}")
 
+    @operation(
+        "revoke_tokens",
+        "End every token of yours that stands, this request's too.\n\nA new password does not end tokens: this does. A token ends "
+        "none that may more than it.",
+        answer=EndedShape,
+        tag="tokens",
+    )
+    def delete(self, request: Request) -> Response:
+        ended = tokens_end(request.user, actor=actor(request), now=timezone.now(), within=roles(request))
+        return answer({"ended": ended})
+
     def remembered(self, body: str) -> str:
         """The answer without the token: only its hash is kept anywhere."""
         row = json.loads(body)
-        return json.dumps(row | {"token": None}) if "token" in row else body
+        return json.dumps(row | {"token": None}) if "token" in row else body  # nosec B105 # a name, no secret
 
 
 class TokenOne(ApiView):

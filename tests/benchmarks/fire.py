@@ -54,8 +54,8 @@ def run(count: int) -> None:
 
 
 def _compare(dsn: str, target: dict[str, str], count: int) -> None:
-    os.environ["FENCEPOST_BENCH_FIRE"] = dsn
-    options = {"connection": "env:FENCEPOST_BENCH_FIRE", "batch_limit": BATCH, **target}
+    os.environ["FENCEPOST_END_BENCH_FIRE"] = dsn
+    options = {"connection": "env:FENCEPOST_END_BENCH_FIRE", "batch_limit": BATCH, **target}
     if target:
         options |= {"target_columns": {"total": "total", "customer": "customer", "note": "note"}}
     with psycopg.connect(dsn, autocommit=True) as admin:

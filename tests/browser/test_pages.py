@@ -235,6 +235,33 @@ def test_double_click_and_two_people_apply_one_recovery(world: World, open_page:
     assert recovery.intents.count() == 1
 
 
+def test_u5_the_field_that_is_wrong_is_focused_and_in_sight(world: World, open_page: Callable[..., Page]) -> None:
+    """However far below the top of the page it stands; narrow, wide, light and dark."""
+    plan = world.approve(world.plan())
+    for look in ({"viewport": {"width": 320, "height": 640}, "color_scheme": "dark"}, {}):
+        page = open_page("ada", **look)
+        page.goto(reverse("plan", args=[plan.id]))
+        page.get_by_label("Reason", exact=True).fill("it died")
+        page.get_by_label("The pipeline's name", exact=True).fill("another")
+        page.get_by_role("button", name="Send 12 events").click()
+        field = page.get_by_label("The pipeline's name", exact=True)
+        expect(field).to_be_focused()
+        expect(field).to_be_in_viewport()
+        expect(page.locator("#confirm-error")).to_contain_text("Nothing was sent.")
+        assert axe_violations(page) == []
+        assert page.evaluate(SIDEWAYS) <= 0
+
+
+def test_u7_an_address_that_only_acts_is_a_page_that_axe_finds_nothing_on(
+    people: None, open_page: Callable[..., Page]
+) -> None:
+    page = open_page("viewer", viewport={"width": 320, "height": 640})
+    page.goto("/pipelines/orders/audit/")
+    expect(page.locator("main")).to_contain_text("Nothing was done.")
+    assert axe_violations(page) == []
+    assert page.evaluate(SIDEWAYS) <= 0
+
+
 def test_approving_a_plan_that_lapsed_meanwhile_is_refused_with_a_page_that_says_so(
     world: World, open_page: Callable[..., Page]
 ) -> None:

@@ -22,6 +22,7 @@ from django.utils import timezone
 from recovery_api.models import Claim, EventKind, Generation, Intent, IntentState, Recovery
 from recovery_api.services.intents import intents_sweep
 from recovery_api.services.wakeups import intent_wake
+from tests.chaos import limits, planes, wire
 from tests.chaos.arena import ROUND_SECONDS, Arena, Wrong, intent_of
 from tests.chaos.speculation import task_speculated, task_speculated_past_the_fire
 from workers.embedded.processes import wait_until
@@ -156,6 +157,30 @@ def paused_past_everything(arena: Arena, recovery: Recovery) -> str:
     return told.says
 
 
+def worker_terminated(arena: Arena, recovery: Recovery) -> str:
+    """SIGTERM to a Celery worker in the middle of a recovery: it ends, and what it left is gone on with."""
+    gate, pause = arena.gate(Point.BEFORE_FIRE)
+    with celery(arena, FENCEPOST_PAUSE=pause) as process:
+        wake(arena, recovery)
+        _reached(gate)
+        os.kill(process.pid, signal.SIGTERM)
+        gate.touch()
+        code = process.wait(ROUND_SECONDS)
+    return f"a Celery worker was told to end before the fire and ended with {code}"
+
+
+def worker_suspended(arena: Arena, recovery: Recovery) -> str:
+    """SIGSTOP inside the fire's transaction: the server ends it, another worker recovers; SIGCONT: nothing comes twice."""
+    process, gate = arena.held_worker(recovery, Point.DURING_FIRE)
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        arena.settle(recovery)
+    finally:
+        gate.touch()
+        os.kill(process.pid, signal.SIGCONT)
+    return f"a worker was suspended inside its fire, and went on later; it ended with {process.wait(ROUND_SECONDS)}"
+
+
 def slow_relay(arena: Arena, recovery: Recovery) -> str:
     """A relay's transaction is inside the sink when the claim arrives: the claim waits for it, or names it and returns."""
     late = f"{arena.round}-late"
@@ -221,6 +246,20 @@ def redelivered(arena: Arena, recovery: Recovery) -> str:
     return "a running task was delivered three times more; one did the work"
 
 
+def terminated(arena: Arena, recovery: Recovery) -> str:
+    """SIGTERM to a Celery worker in the middle of a step: it gives the intent back within seconds, and another goes on."""
+    gate, pause = arena.gate(Point.BEFORE_ARM)
+    with celery(arena, FENCEPOST_PAUSE=pause) as process:
+        wake(arena, recovery)
+        _reached(gate)
+        process.terminate()
+        process.wait(ROUND_SECONDS)
+        if (intent := intent_of(recovery)).state != IntentState.QUEUED:
+            raise Wrong(f"the worker that was told to end left the intent {intent.state}")
+    arena.settle(recovery)
+    return "a worker was told to end under an open claim; it gave the intent back, and another ended the recovery"
+
+
 @contextmanager
 def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subprocess.Popen[bytes]]:
     command = ["-m", "celery", "-A", "workers.celery", "worker", "--queues", "spark,default", "--without-mingle"]
@@ -239,7 +278,8 @@ def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subproces
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -297,8 +337,23 @@ INFRASTRUCTURE: Mapping[str, Fault] = {
     "redis_lost_in_the_middle": redis_lost,
     "wakeup_lost_with_redis": wakeup_lost,
     "running_task_redelivered": redelivered,
+    "worker_terminated_in_a_step": terminated,
 }
 CRASHES: Mapping[str, Fault] = {
     f"killed_at_{point.value}": partial(crash_at, point) for point in Point if "." not in point.value
 }
-FAULTS: Mapping[str, Fault] = {**INFRASTRUCTURE, **CRASHES}
+ENDS: Mapping[str, Fault] = {
+    "silent_proxy": wire.silent_proxy,
+    "reply_cut": wire.reply_cut,
+    "reply_delayed": wire.reply_delayed,
+    "record_vacuumed": limits.record_vacuumed,
+    "record_altered": limits.record_altered,
+    "evidence_disk_full": limits.evidence_disk_full,
+    "statement_timeout": limits.statement_timeout,
+    "transaction_timeout": limits.transaction_timeout,
+    "two_control_planes": planes.two_control_planes,
+    "worker_terminated": worker_terminated,
+    "worker_suspended": worker_suspended,
+}
+"""What each must come to has a test of its own; here they come in any order."""
+FAULTS: Mapping[str, Fault] = {**INFRASTRUCTURE, **ENDS, **CRASHES}

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import database_url
+from tests.integration.readme_story import normal, readme_story, readme_write, story_of
+from workers.demo.narrator import PROGRESS
 from workers.demo.world import world_drop
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -47,6 +49,7 @@ def run_demo(
         "DATABASE_URL": database_url(database_factory("demo_control")),
         "FENCEPOST_VAR_DIR": str(tmp_path),
         "FENCEPOST_EVIDENCE_DIR": str(tmp_path / "evidence"),
+        "COLUMNS": "110",
     }
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -68,7 +71,10 @@ def answer_of(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return answer
 
 
-def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_cleanly(run_demo: RunDemo) -> None:
+def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_cleanly(
+    run_demo: RunDemo, prefix: str, tmp_path: Path
+) -> None:
+    """U3, W: its story is README's, no condition of it fails, and the audit says how far it is."""
     for incident in (1, 2):
         ended = run_demo(*MANAGE, "demo")
         assert ended.returncode == 0, ended.stderr
@@ -80,6 +86,21 @@ def test_the_demo_ends_exactly_once_and_a_second_one_starts_a_new_incident_clean
         assert answer["fenced_stragglers"] == 1
         assert answer["after"] == {"lost": 0, "duplicates": 0, "premature": 0, "exactly_once": True}
         assert f"Incident {incident}." in ended.stderr
+        assert "[FAILS]" not in ended.stderr and "[unknown]" not in ended.stderr  # T17
+        if incident == 1:
+            told = story_of(ended.stderr, ended.stdout, prefix=prefix, directory=tmp_path)
+            if os.environ.get("FENCEPOST_WRITE_README"):
+                readme_write(told)
+            assert normal(told) == normal(readme_story()), "README tells another story: make readme"
+            assert any(line.startswith(PROGRESS) for line in step_of(ended.stderr, 6))
+
+
+def step_of(told: str, number: int) -> list[str]:
+    """The lines of one numbered step."""
+    lines = told.splitlines()
+    began = next(at for at, line in enumerate(lines) if line.startswith(f"{number:>2}. "))
+    ended = next(at for at, line in enumerate(lines) if line.startswith(f"{number + 1:>2}. "))
+    return lines[began:ended]
 
 
 def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(run_demo: RunDemo, prefix: str) -> None:

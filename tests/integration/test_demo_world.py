@@ -13,7 +13,9 @@ import pytest
 from psycopg import sql
 
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.grounds import Standing
 from workers.connectors.credentials import credential_resolve
+from workers.connectors.registry import connector_make
 from workers.demo.business import trade
 from workers.demo.incident import IMPORTED, SLOW_REQUESTS, highest_committed, incident_make
 from workers.demo.oracle import letters_differ, opinion_form
@@ -53,6 +55,15 @@ def test_a_second_world_is_a_new_incident_beside_the_first(
     assert highest_committed(second) == 0
     assert highest_committed(world) == written > 0
     assert second.pipeline != world.pipeline
+
+
+def test_t17_the_demos_ground_is_proven_and_its_target_closed(world: World) -> None:
+    """T17: nobody but a superuser can give an outbox row its number, or write a letter past the fence."""
+    trade(world, seed=1, writers=1, transactions=2)
+    safe = connector_make("postgresql_outbox", world.source_options()).pin().lanes["0"].safe
+    assert (safe.standing, safe.weakness) == (Standing.PROVEN, None)
+    paths = connector_make("postgresql_kit", world.sink_options()).undisciplined_paths()
+    assert {path for path, _, _ in paths} == {"superuser"}
 
 
 def test_a_database_that_is_not_the_demos_is_left_alone(postgres_admin_dsn: str, prefix: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -112,6 +114,34 @@ def test_kept_data_is_there_in_the_next_run_and_reaches_the_disk(data: Path) -> 
     assert query("SELECT convert_from(lo_get(4711), 'UTF8'), current_setting('fsync')") == "('kept', 'on')"
 
 
+def test_u2_kept_services_come_back_to_their_ports(data: Path) -> None:
+    """What a reference under `var/` says of them is right after Ctrl-C and a new start."""
+    addresses = []
+    for _ in range(2):
+        done = launch("--data", str(data), "--only", "postgres,redis", command=[sys.executable, "-c", TELL])
+        addresses.append(json.loads(done.stdout))
+    assert addresses[0] == addresses[1]
+
+
+def test_u2_another_port_is_taken_only_where_the_kept_one_is_not_free(data: Path) -> None:
+    def address() -> str:
+        done = launch("--data", str(data), "--only", "redis", command=[sys.executable, "-c", TELL])
+        assert done.returncode == 0, done.stderr
+        return str(json.loads(done.stdout)["REDIS_URL"])
+
+    def port(url: str) -> int:
+        return urlsplit(url).port or 0
+
+    first = address()
+    with socket.socket() as somebody:
+        somebody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        somebody.bind(("127.0.0.1", port(first)))
+        somebody.listen()
+        second = address()
+    assert port(second) != port(first)
+    assert address() == second
+
+
 def test_given_addresses_are_used_and_nothing_is_started_for_them(tmp_path: Path) -> None:
     given = {"DATABASE_URL": "postgresql://db/x", "REDIS_URL": "redis://r", "SPARK_REMOTE": "sc://s"}
     done = launch("--data", str(tmp_path / "data"), command=[sys.executable, "-c", TELL], **given)
@@ -122,7 +152,30 @@ def test_given_addresses_are_used_and_nothing_is_started_for_them(tmp_path: Path
 def test_verbose_lines_go_to_stderr_one_a_service() -> None:
     done = launch("--temporary", "--only", "redis", "-v", command=["true"])
     assert done.stdout == ""
-    assert [line.split()[1] for line in done.stderr.splitlines()] == ["Redis"]
+    assert [line.split()[1] for line in done.stderr.splitlines()] == ["starting", "Redis"]
+
+
+def test_u3_a_start_that_takes_its_time_says_what_it_waits_for(tmp_path: Path) -> None:
+    """A java that takes its time: the launcher names what it waits for, more than once, and then what answers."""
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    slow = home / "bin" / "java"
+    slow.write_text(
+        f'#!/bin/sh\ncase "$1" in -version) echo \'openjdk version "17"\' >&2; exit 0;; esac\n'
+        f"mkfifo {tmp_path}/never; read nothing < {tmp_path}/never\n"
+    )
+    slow.chmod(0o755)
+    command = [sys.executable, "-m", "workers.embedded", "--temporary", "--only", "spark", "-v", "--", "true"]
+    with subprocess.Popen(
+        command, cwd=PROJECT, env=environment(JAVA_HOME=str(home)), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            assert "starting Spark" in process.stderr.readline()
+            assert "still waiting for Spark" in process.stderr.readline()
+            assert "still waiting for Spark" in process.stderr.readline()
+        finally:
+            process.terminate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -273,13 +326,15 @@ def test_calls_that_cannot_be_used_say_so(options: list[str], code: int) -> None
 
 def test_run_that_follows_an_ending_one_starts_its_own_servers(data: Path) -> None:
     """A second launcher that finds the first one stopping waits for its end and does not join it."""
-    with launched("--data", str(data), "--only", "redis") as (first, told):
+    program = "import os, redis; print(redis.Redis.from_url(os.environ['REDIS_URL']).info()['process_id'])"
+    with launched("--data", str(data), "--only", "redis") as (first, _):
+        firsts = [process.pid for process in recorded(data)]
         ending = json.loads((data / "run.json").read_text()) | {"addresses": {}}
         (data / "run.json").write_text(json.dumps(ending))
         second = subprocess.Popen(
             [
                 *(sys.executable, "-m", "workers.embedded", "--data", str(data), "--only", "redis"),
-                *("--", sys.executable, "-c", TELL),
+                *("--", sys.executable, "-c", program),
             ],
             cwd=PROJECT,
             env=environment(),
@@ -288,6 +343,6 @@ def test_run_that_follows_an_ending_one_starts_its_own_servers(data: Path) -> No
         )
         first.terminate()
         first.wait(timeout=60)
-        own = json.loads(second.communicate(timeout=120)[0])
+        own = int(second.communicate(timeout=120)[0])
     assert second.returncode == 0
-    assert own["REDIS_URL"] != told["REDIS_URL"]
+    assert own not in firsts

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, Refused, SnapshotLost, Unsuitable
+from workers.connectors.progress import progress_heard
 from workers.spark.session import (
     engine_errors_mapped,
     error_row,
@@ -152,3 +153,15 @@ def test_error_rows_of_tasks_become_the_error_they_were(spark: Any) -> None:
     rows = [error_row(SnapshotLost("db", "gone")), error_row(Unsuitable("orders.id", "is a float", "Use bigint."))]
     with pytest.raises(Unsuitable, match=r"orders\.id: is a float"):
         error_rows_raise(rows)
+
+
+def test_l1_a_jobs_ended_task_is_progress_and_an_idle_session_is_none(spark_remote: str) -> None:
+    beats: list[int] = []
+    session = session_get()
+    with progress_heard(lambda: beats.append(1)):
+        assert not beats
+        assert session.range(0, 8, 1, 4).selectExpr("sum(id) AS total").collect()[0].total == 28
+        assert beats
+        heard = len(beats)
+        session.version  # noqa: B018  an answer of the server is no progress of a job
+        assert len(beats) == heard

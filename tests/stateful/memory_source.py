@@ -17,6 +17,7 @@ from workers.connectors.base import (
     CoordinateRange,
     CursorReading,
     LaneReading,
+    LateRows,
     Reading,
     SafeFrontier,
     Width,
@@ -40,6 +41,10 @@ class MemoryHistory:
     def cursors(self) -> Mapping[str, CursorReading]:
         return {}
 
+    @contextmanager
+    def hold_pin(self) -> Iterator[Reading]:
+        yield self._reading()
+
     def pin(self) -> Reading:
         return self._reading()
 
@@ -53,7 +58,12 @@ class MemoryHistory:
         return [CoordinateRange(lane, None, middle), CoordinateRange(lane, middle, None)]
 
     def read_history(
-        self, reading: Reading, range_: CoordinateRange, width: Width, with_key: bool = False
+        self,
+        reading: Reading,
+        range_: CoordinateRange,
+        width: Width,
+        with_key: bool = False,
+        late: LateRows | None = None,
     ) -> Iterator[pa.RecordBatch]:
         rows = self._rows(reading)
         low = range_.low.position if range_.low else 0

@@ -48,6 +48,8 @@ class Interrupted:
         if self.steps == self.at:
             self.act()
 
+    check_held = check
+
 
 class OperatedPipeline:
     """One pipeline with its relay. `wire`: sends that have not arrived, generation and position."""

@@ -57,7 +57,7 @@ def test_each_undisciplined_path_is_named_and_blocks_nothing() -> None:
     evidence = replace(CLEAN, undisciplined_paths=[SUPERUSER, GRANT, GUARD])
     found = judged("C1", evidence)
     assert found.holds is False
-    assert found.says.startswith("2 ways ")
+    assert found.says.startswith("Others can write past the fence (C1): ")
     assert GRANT[2] in found.says and GUARD[2] in found.says and "(root)" in found.says
     assert conditions_refusal(conditions_judge(evidence, FENCED)) is None
 

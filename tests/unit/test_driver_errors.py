@@ -14,6 +14,7 @@ from recovery_api.domain.errors import (
     BadInput,
     FencepostError,
     NotFound,
+    OutOfRoom,
     SinkBusy,
     SnapshotLost,
     TerminalError,
@@ -49,7 +50,23 @@ def test_every_exception_of_the_driver_is_mapped(kind: type[Exception]) -> None:
         assert any(issubclass(kind, known) for known in BY_EXCEPTION)
     error = error_from_driver(kind("it did not work"), "orders at db")
     assert isinstance(error, FencepostError) and type(error) is not FencepostError
-    assert "it did not work" in str(error)
+    assert "it did not work" not in repr(error.as_row()), "a server's text quotes rows"
+    assert sqlstate is None or sqlstate in str(error)
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
+def test_s1_no_text_of_the_server_passes_while_connecting(kind: type[Exception]) -> None:
+    with pytest.raises(FencepostError) as raised, connecting_errors("orders at db"), driver_errors("orders at db"):
+        raise kind('connection failed: FATAL: database "hush" does not exist\nDETAIL: (hush)')
+    assert "hush" not in repr(raised.value.as_row())
+
+
+def test_s1_only_names_of_ours_are_named() -> None:
+    said = errors.UndefinedColumn('column "kee" does not exist\nHINT: Perhaps you meant "hush".')
+    error = error_from_driver(said, "db", ["kee", "outbox"])
+    assert "'kee'" in str(error) and "hush" not in str(error) and "outbox" not in str(error)
+    held = error_from_driver(errors.InvalidTextRepresentation('invalid input: "kee"'), "db", ["kee"])
+    assert "kee" not in str(held), "a value is not named, even where a name of ours is spelled like it"
 
 
 def test_the_driver_has_exceptions_to_map() -> None:
@@ -68,7 +85,9 @@ def test_the_driver_has_exceptions_to_map() -> None:
         (errors.SerializationFailure, SnapshotLost, True),
         (errors.AdminShutdown, Unreachable, True),
         (errors.CannotConnectNow, Unreachable, True),
-        (errors.TooManyConnections, Unreachable, True),
+        (errors.TooManyConnections, OutOfRoom, True),
+        (errors.DiskFull, OutOfRoom, True),
+        (errors.OutOfMemory, OutOfRoom, True),
         (psycopg.OperationalError, Unreachable, True),
         (errors.ConnectionTimeout, Unreachable, True),
         (errors.DataCorrupted, TerminalError, False),
@@ -104,7 +123,7 @@ def test_only_the_first_line_of_a_servers_message_leaves() -> None:
         ('FATAL:  database "nope" does not exist', NotFound),
         ("connection to server failed: Connection refused", Unreachable),
         ("FATAL:  the database system is starting up", Unreachable),
-        ("FATAL:  sorry, too many clients already", Unreachable),
+        ("FATAL:  sorry, too many clients already", OutOfRoom),
         ("timeout expired", Unreachable),
     ],
 )

@@ -233,13 +233,13 @@ def csv_written(tmp_path, rows, end="\n", name="history.csv"):
 HEADER = ["coordinate", "op", "key", "value", "head"]
 
 
-def test_csv_values_are_json_and_empty_cells_are_no_content(tmp_path):
+def test_csv_values_are_json_and_empty_cells_are_null(tmp_path):
     rows = [[1, "insert", "a,b", '{"n": 1.0,\n"t": "x"}', ""], [2, "update", "", '""', 7], [3, "update", "k", "", ""]]
     for end in ("\n", "\r\n"):
         file, table = read(csv_written(tmp_path, [HEADER, *rows], end), schema=schemas.ACCEPTED)
         assert file.notes.is_whole
         assert table["head_position"].to_pylist() == [None, 7, None]
-        contents = [("insert", "a,b", {"n": 1, "t": "x"}), ("update", "", ""), ("update", "k", ABSENT)]
+        contents = [("insert", "a,b", {"n": 1, "t": "x"}), ("update", None, ""), ("update", "k", None)]
         assert table["payload_digest"].to_pylist() == [payload_digest(o, k, content_digest(v)) for o, k, v in contents]
 
 
@@ -371,3 +371,39 @@ def test_omissions_keys_and_base_read_from_their_small_files(tmp_path):
     for reader, content in ((coordinates_read, "{}"), (base_read, "[1]"), (keys_read, "[1]"), (base_read, "{")):
         with pytest.raises(BadFile):
             reader(written(tmp_path, content, "bad"))
+
+
+@pytest.mark.parametrize("op", ["insert", "update", "delete"])
+@pytest.mark.parametrize(
+    ("key", "value", "cells"),
+    [
+        (None, {"a": 1}, ',"{""a"": 1}"'),
+        ("", {"a": 1}, '"","{""a"": 1}"'),
+        ("k", None, "k,"),
+        ("k", None, "k,null"),
+        ("k", "", 'k,""""""'),
+        (None, None, ","),
+        ('a,"b', 7, '"a,""b",7'),
+    ],
+)
+def test_t15_one_fact_has_one_digest_in_every_format(tmp_path, op, key, value, cells):
+    row = {"coordinate": 1, "op": op, "key": key, "value": value}
+    digests = []
+    digests += read(written(tmp_path, json.dumps(row) + "\n", "a.jsonl"))[1]["payload_digest"].to_pylist()
+    digests += read(written(tmp_path, f"coordinate,op,key,value\n1,{op},{cells}\n", "a.csv"))[1][
+        "payload_digest"
+    ].to_pylist()
+    for kind in (pa.string(), pa.large_string()):
+        text = None if value is None else json.dumps(value)
+        columns = {"coordinate": [1], "op": [op], "key": pa.array([key], kind), "value": pa.array([text], kind)}
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        digests += read(tmp_path / "a.parquet")[1]["payload_digest"].to_pylist()
+    assert len(digests) == 4 and set(digests) == {payload_digest(op, key, content_digest(value, op))}
+
+
+def test_t15_plain_text_that_is_null_and_that_is_empty_are_two_in_csv_as_in_json(tmp_path):
+    rows = [{"coordinate": n, "op": "insert", "key": "k", "value_text": text} for n, text in ((1, None), (2, ""))]
+    lines = written(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "a.jsonl")
+    cells = written(tmp_path, 'coordinate,op,key,value_text\n1,insert,k,\n2,insert,k,""\n', "a.csv")
+    first, second = (read(path)[1]["payload_digest"].to_pylist() for path in (lines, cells))
+    assert first == second and len(set(first)) == 2

@@ -52,14 +52,20 @@ def lost(answer):
 def test_exactly_once_is_zero_and_says_so(judge):
     code, out, _ = judge([event(1), event(2)], [event(1), event(2)], 2)
     assert code == 0
-    assert out.startswith("Exactly once at 2, per event.")
+    assert out.startswith("Exactly once at 2: all 2 events reached the sink, none of them twice.")
 
 
 def test_owed_and_hazard_are_one(judge):
     code, out, _ = judge([event(1), event(2)], [event(1)], 2)
-    assert (code, out.splitlines()[0]) == (1, "Owed at 2: hazard-free, not complete.")
+    assert (code, out.splitlines()[0]) == (
+        1,
+        "1 of 2 events up to 2 never reached the sink. Nothing was doubled.",
+    )
     code, out, _ = judge([event(1)], [event(1), event(1)], 1)
-    assert (code, out.splitlines()[0]) == (1, "Hazard at 1: something wrong was accepted.")
+    assert (code, out.splitlines()[0]) == (
+        1,
+        "Hazard at 1: 1 event was accepted more than once (1 copy too many).",
+    )
 
 
 def test_an_acknowledged_omission_stays_lost_and_is_listed_apart(judge, tmp_path):
@@ -67,7 +73,7 @@ def test_an_acknowledged_omission_stays_lost_and_is_listed_apart(judge, tmp_path
     omissions.write_text("2\n")
     code, out, _ = judge([event(1), event(2)], [event(1)], 2, f"--omissions={omissions}")
     assert code == 1
-    assert out.startswith("Not complete at 2: 1 lost event, every one acknowledged.")
+    assert out.startswith("1 of 2 events up to 2 never reached the sink. It was acknowledged; nothing else is owed.")
     code, out, _ = judge([event(1), event(2)], [event(1)], 2, f"--omissions={omissions}", "--json")
     answer = json.loads(out)
     assert (answer["sink_delta"], answer["redrive_batch"], answer["acknowledged"]) == ([2], [], [2])
@@ -109,7 +115,7 @@ def test_altered_and_unrepresentable_contents_are_told_apart(judge):
     assert answer["premature"] == [0]
     _, report, _ = judge(source, sink, 4)
     assert "record entry 0: altered" in report
-    assert "Altered at the sink: 1 of the lost" in report
+    assert "1 of the missing is altered at the sink" in report and "no fire can deliver it" in report
 
 
 def test_a_torn_record_is_unknown_never_clean_and_says_what_was_read(judge):
@@ -221,3 +227,17 @@ def test_the_command_alone_needs_no_database_no_broker_and_no_jvm(tmp_path):
     torn = subprocess.run([*arguments[:-1], "A/"], cwd=ROOT, env=kept, capture_output=True, text=True)
     assert torn.returncode == 2
     assert subprocess.run(arguments[:-2], cwd=ROOT, env=kept, capture_output=True, text=True).returncode == 2
+
+
+def test_t4_nothing_judged_is_unknown(judge):
+    code, out, _ = judge(b"", b"", 5)
+    assert code == 3 and "Nothing was judged at 5" in out
+    code, out, _ = judge([event(7)], [event(7)], 5)
+    assert code == 3 and "Nothing was judged at 5" in out
+
+
+def test_t4_a_frontier_beyond_the_history_is_said_and_is_no_success(judge):
+    code, out, _ = judge([event(1)], [event(1)], 10**9)
+    assert code == 3 and "The history ends at 1: nothing shows what was committed from there to 1000000000." in out
+    assert judge([event(1)], [event(1)], 1)[0] == 0
+    assert judge([event(1)], [], 10**9)[0] == 1

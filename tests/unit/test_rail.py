@@ -34,15 +34,15 @@ def test_events_of_one_transaction_are_apart_and_in_order() -> None:
 def test_findings_have_rows_of_their_own_above_the_places() -> None:
     runs = [Run("lost", "3 to 5, 3", (3, 0), (5, 0)), Run("duplicate", "4", (4, 0), (4, 0))]
     figure = rail_figure([place("floor", 1), place("head", 9)], runs)
-    assert figure["layout"]["yaxis"]["categoryarray"] == ["floor", "head", "missing", "doubled"]
-    missing = next(trace for trace in figure["data"] if trace["y"][0] == "missing")
-    assert missing["x"] == [2, 4, None]
+    assert figure["layout"]["yaxis"]["categoryarray"] == ["floor", "head", "lost", "duplicate"]
+    lost = next(trace for trace in figure["data"] if trace["y"][0] == "lost")
+    assert lost["x"] == [2, 4, None]
 
 
 def test_spelling_cannot_bring_in_markup() -> None:
     figure = rail_figure([Place("head", "<b>1", 1, 0, "busy")], [Run("lost", "<a href=x>", (2, 0), (2, 0))])
-    missing = next(trace for trace in figure["data"] if trace["y"][0] == "missing")
-    assert missing["text"][0] == "&lt;a href=x&gt;"
+    lost = next(trace for trace in figure["data"] if trace["y"][0] == "lost")
+    assert lost["text"][0] == "&lt;a href=x&gt;"
     assert all("<b>" not in text for trace in figure["data"] for text in trace["text"])
 
 
@@ -66,3 +66,14 @@ def test_order_is_kept_and_every_number_is_exact_for_a_browser(coordinates: list
     xs = [drawn(figure, str(number)) for number in order]
     assert xs == sorted(xs)
     assert all(0 <= x <= EXACT for x in xs)
+
+
+def test_t16_scattered_findings_are_all_drawn_as_marks_that_grow_with_their_number() -> None:
+    runs = [
+        Run("lost", f"{low} to {low + 99}", (low, 0), (low + 99, 0), count=low // 100) for low in range(100, 1000, 100)
+    ]
+    figure = rail_figure([place("floor", 1), place("head", 1000)], runs)
+    lost = next(trace for trace in figure["data"] if trace["y"][0] == "lost")
+    assert lost["x"][::2] == [low + 49.5 - 1 for low in range(100, 1000, 100)]
+    sizes = lost["marker"]["size"][::2]
+    assert sizes == sorted(sizes) and len(set(sizes)) == len(sizes)

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery_api.domain.verdicts import Below, Evidence, LaneCounts, Status, verdict_make
+from recovery_api.domain.outcomes import Status
+from recovery_api.domain.verdicts import Below, Evidence, LaneCounts, verdict_make, verdict_total
 
 CLEAN = {"obligations_retained": 9, "obligations_journal": 9, "history_rows": 9, "journal_rows": 9, "accepted_rows": 9}
 BELOW = st.sampled_from(Below)
 COUNTS = st.builds(
     LaneCounts,
+    obligations_retained=st.integers(0, 1),
     **{
         name: st.integers(0, 2)
         for name in ("premature_altered", "duplicate_payloads", "justification_unknown", "floor_uncovered")
@@ -66,7 +68,7 @@ def test_status_follows_what_is_certain_then_what_is_unknown(evidence, counts, s
 @given(COUNTS, BELOW, st.booleans(), st.booleans())
 def test_only_whole_evidence_without_a_finding_is_exactly_once(counts, below, reaches, is_whole):
     made = verdict_make("0", "9", counts, Evidence(below, reaches, () if is_whole else ("Not read whole.",)))
-    is_clean = counts.is_hazard_free and counts.justification_unknown == 0 and counts.lost == 0
+    is_clean = counts.is_hazard_free and counts.justification_unknown == 0 and counts.lost == 0 and counts.is_judged
     is_known = is_whole and reaches and below is not Below.NOTHING
     assert (made.exit_code == 0) == (is_clean and is_known)
     assert (made.status is Status.EXACTLY_ONCE) == (made.exit_code == 0)
@@ -81,12 +83,12 @@ def test_the_retained_grade_is_never_shown_as_the_journal_grade():
     assert made.retained.is_complete
     assert made.journal.is_complete is None
     assert made.is_floor_covered is None
-    assert "The journal grade is unknown." in made.says
+    assert "The journal grade is unknown." in made.details
 
 
 def test_where_coordinates_do_not_ascend_nothing_is_said_per_event():
     made = verdict(coordinates_ascending=False)
-    assert made.says[0] == "Exactly once at 9, by payload."
+    assert made.says[0].startswith("Exactly once at 9, by payload: ")
     assert not made.is_keyed_sound
     assert any("no keyed matching" in weakness for weakness in made.weaknesses)
 
@@ -100,5 +102,49 @@ def test_matching_by_coordinate_names_its_weakness():
 
 def test_altered_at_the_sink_is_said_with_its_number():
     made = verdict(lost=1, lost_retained=1, lost_journal=1, lost_hidden=1, premature_altered=1)
-    assert any("No fire can deliver them" in line for line in made.says)
+    assert any("no fire can deliver it" in line for line in made.says)
     assert made.as_row()["premature"] == 1
+
+
+def test_t5_only_a_proven_ground_is_exactly_once_and_what_was_given_is_named():
+    made = verdict(Evidence(given=("that commits end within 30 s of drawing a number",)))
+    assert (made.status, made.exit_code) == (Status.EXACTLY_ONCE_GIVEN, 4)
+    assert made.says[0].startswith("Exactly once at 9, given that commits end within 30 s of drawing a number: ")
+
+
+@given(COUNTS)
+def test_t5_what_was_given_changes_success_and_nothing_else(counts):
+    plain, given_ = (verdict_make("0", "9", counts, Evidence(given=phrases)) for phrases in ((), ("so",)))
+    expected = Status.EXACTLY_ONCE_GIVEN if plain.status is Status.EXACTLY_ONCE else plain.status
+    assert given_.status is expected
+
+
+def test_t4_nothing_judged_is_unknown_and_says_so():
+    made = verdict_make("0", "9", LaneCounts(), Evidence())
+    assert (made.status, made.exit_code) == (Status.UNKNOWN, 3)
+    assert "Nothing was judged at 9" in made.unknown_because[0]
+
+
+def test_t4_a_doubt_takes_a_success_away_and_no_finding():
+    doubted = Evidence(doubts=("The history ends at 1.",))
+    assert verdict(doubted).status is Status.UNKNOWN
+    assert verdict(doubted, lost=1, lost_retained=1, lost_journal=1).status is Status.OWED
+    assert verdict(doubted, duplicate_payloads=1, duplicate_copies=1).status is Status.HAZARD
+
+
+def test_l11_all_lanes_are_one_number_in_the_sentence():
+    lanes = {
+        str(n): verdict_make(
+            str(n), "before every commit", LaneCounts(accepted_rows=1, premature_never_committed=1), Evidence()
+        )
+        for n in range(1, 201)
+    }
+    total = verdict_total({"0": verdict(), **lanes})
+    assert total.status is Status.HAZARD
+    assert total.says[0] == "Hazard at 9: 200 accepted entries are not as committed (200 never committed)."
+
+
+def test_a_lane_without_events_speaks_only_where_no_lane_was_judged():
+    empty = verdict_make("b", "before every commit", LaneCounts(), Evidence())
+    assert verdict_total({"a": verdict(), "b": empty}).status is Status.EXACTLY_ONCE
+    assert verdict_total({"b": empty}).status is Status.UNKNOWN

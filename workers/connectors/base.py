@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
@@ -71,7 +71,10 @@ class SafeFrontier:
 
     `coordinate` None: nothing is safe yet. `ground`: `transaction ids` | `share lock` | `grace` | `replica replay`;
     `says` is that ground in a sentence; `waits_for` names what still holds it back (open and prepared transactions);
-    `weakness` is set where the ground is not proven, and says what was given instead.
+    `weakness` is set where the ground is not proven, and says what was given instead; `given` is the same as a short
+    phrase that goes on after *given …*. `catalogue` is the digest of what
+    the ground was judged from, and `incarnation` the server, timeline and table it was judged of; each "" where there is
+    none. A frontier of another digest or incarnation is not this one's.
     """
 
     coordinate: Coordinate | None
@@ -80,6 +83,29 @@ class SafeFrontier:
     waits_for: tuple[str, ...] = ()
     weakness: str | None = None
     standing: Standing = Standing.ASSUMED
+    given: str = ""
+    catalogue: str = ""
+    incarnation: str = ""
+
+    def unproven(self, because: str) -> SafeFrontier:
+        """The same frontier, on a ground that is only assumed from now on."""
+        said = f"Its ground ({self.ground}) does not stand any more: {because}."
+        weakness = f"{said} {self.weakness}" if self.weakness else said
+        given = f"that its earlier ground ({self.ground}) still holds"
+        return replace(self, standing=Standing.ASSUMED, weakness=weakness, given=given)
+
+
+@dataclass(slots=True)
+class LateRows:
+    """What `read_history` saw at or below `frontier` that the pinning snapshot does not hold.
+
+    `written_since`: where that snapshot is gone, how many rows were written, or written again, since. `first`: a few.
+    """
+
+    frontier: Coordinate
+    count: int = 0
+    written_since: int = 0
+    first: list[Coordinate] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +155,13 @@ class Source(Protocol):
         """Heads, floors and safe frontiers from one short snapshot, released before it returns."""
         ...
 
+    def hold_pin(self) -> AbstractContextManager[Reading]:
+        """As `pin`, with its snapshot open until the manager closes, so that late rows can be looked up in it.
+
+        The handle's `pinned` tells `read_history` how; without it, late rows cannot be seen.
+        """
+        ...
+
     def hold_snapshot(self) -> AbstractContextManager[Reading]:
         """One snapshot that `read_history` and `read_content` join from any process while the manager is open."""
         ...
@@ -138,9 +171,17 @@ class Source(Protocol):
         ...
 
     def read_history(
-        self, reading: Reading, range_: CoordinateRange, width: Width, with_key: bool = False
+        self,
+        reading: Reading,
+        range_: CoordinateRange,
+        width: Width,
+        with_key: bool = False,
+        late: LateRows | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The lane's committed events in the range, in the columns of schemas.HISTORY that `width` carries."""
+        """The lane's committed events in the range, in the columns of schemas.HISTORY that `width` carries.
+
+        `late` is filled while the handle has `pinned`, the handle of the reading that pinned the frontier.
+        """
         ...
 
     def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -37,7 +37,7 @@ def trade(world: World, seed: int, writers: int, transactions: int) -> Trade:
     start_together = threading.Barrier(writers)
     with ThreadPoolExecutor(writers) as pool:
         done = [
-            pool.submit(_write, world, random.Random(name), name, transactions, start_together)
+            pool.submit(_write, world, random.Random(name), name, transactions, start_together)  # nosec B311 # business of a demo
             for name in (f"{seed}-{number}" for number in range(writers))
         ]
         results = [future.result() for future in done]

@@ -6,7 +6,11 @@ import shutil
 import textwrap
 from typing import TextIO
 
+from recovery_api.domain.visible import visible
+
 WIDEST = 110
+PROGRESS = "      … "
+"""How a line of progress begins."""
 
 
 class Narrator:
@@ -33,6 +37,10 @@ class Narrator:
     def command(self, line: str) -> None:
         self._write(f"    $ {line}")
 
+    def progress(self, text: str) -> None:
+        """How far something is that takes its time. Said for whoever watches; no part of the story."""
+        self._write(f"{PROGRESS}{text}")
+
     def _write(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write(visible(text) + "\n")
         self._stream.flush()

@@ -11,21 +11,25 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
+from django.utils import timezone
 
 from recovery_api.domain.errors import Refused
+from recovery_api.selectors.workers import worker_presence
 from workers.demo.incident import ROOT
+from workers.demo.narrator import Narrator
 from workers.demo.world import World
 
 ON_CALL, TEAM_LEAD = "on-call", "team-lead"
 STOP_SECONDS = 20
-ADMINISTRATOR = "FENCEPOST_DEMO_ADMINISTRATOR"
+ADMINISTRATOR = "FENCEPOST_END_DEMO_ADMINISTRATOR"
 """The variable that holds the address of whoever installs the kit, for as long as that takes."""
 TESTED = ("--timeout", "300")
 """Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""
@@ -47,10 +51,11 @@ class Said:
 class Operator:
     """Whoever is on call: says each command before running it, so that a slow one can be seen to run."""
 
-    def __init__(self, world: World, say: Callable[[str], None], is_progress_shown: bool = False) -> None:
+    def __init__(self, world: World, tell: Narrator, has_bar: bool = False) -> None:
+        """`has_bar`: the commands' own progress bars are shown, at a terminal; else their lines are told."""
         self.world = world
-        self._say = say
-        self._is_progress_shown = is_progress_shown
+        self._tell = tell
+        self._has_bar = has_bar
 
     def install(self) -> None:
         """The sink kit into `mail`, and its groups to the relay's and the recoverer's logins."""
@@ -65,12 +70,15 @@ class Operator:
             del os.environ[ADMINISTRATOR]
 
     def register(self, author_may_approve: bool = False) -> None:
-        """Source, sink and pipeline, each tested by the worker before it is registered."""
+        """Source, sink and pipeline, each tested by the worker before it is registered.
+
+        Nobody is signed in here, so the second pair of eyes is a typed name: the pipeline is told to take one.
+        """
         world = self.world
         self._run("sources", "add", "--file", self._file("source"), *TESTED, "--actor", ON_CALL)
         self._run("sinks", "add", "--file", self._file("sink"), *TESTED, "--actor", ON_CALL)
         ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
-        rule = ("--author-may-approve",) if author_may_approve else ()
+        rule = ("--author-may-approve",) if author_may_approve else ("--option", "approval_by_command=true")
         self._run("pipelines", "add", world.pipeline, *ends, *rule, *TESTED, "--actor", ON_CALL)
 
     def audit(self, frontier: int | None = None) -> Said:
@@ -83,7 +91,7 @@ class Operator:
         return self._run("plan", *words, codes=(0, 1))
 
     def approve(self, planned: Said) -> Said:
-        """By another person than the author, and by the digest that was seen."""
+        """By another name than the author's, and by the digest that was seen."""
         return self._run("approve", planned.body["plan"], "--digest", planned.body["digest"], "--actor", TEAM_LEAD)
 
     def redrive(self, planned: Said) -> Said:
@@ -107,10 +115,10 @@ class Operator:
     def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> Said:
         """`manage.py WORDS --json`. Raises: Refused where it ends with another code than one of `codes`."""
         line = shlex.join(["manage.py", *words])
-        self._say(line)
-        printed, problems, code = io.StringIO(), io.StringIO(), 0
+        self._tell.command(line)
+        printed, problems, code = io.StringIO(), _Told(self._tell), 0
         try:
-            call_command(*words, "--json", stdout=printed, stderr=None if self._is_progress_shown else problems)
+            call_command(*words, "--json", stdout=printed, stderr=None if self._has_bar else problems)
         except SystemExit as ended:
             code = int(ended.code or 0)
         if code not in codes:
@@ -118,25 +126,44 @@ class Operator:
         return Said(code, json.loads(printed.getvalue().strip().splitlines()[-1]))
 
 
-@contextmanager
-def worker_running(log: Path, schedule: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker of its own process, ended by its process id on the way out.
+class _Told(io.StringIO):
+    """What a command writes to stderr: kept, and told as progress line by line."""
 
-    With `schedule`, a file of its own, it also sweeps: a worker that is to stay up needs that.
-    """
+    def __init__(self, tell: Narrator) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            if line.strip():
+                self._tell.progress(line.strip())
+        return super().write(text)
+
+
+def worker_await(worker: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until a worker says that it is there. Raises: Refused where this one ended before it did."""
+    pause = threading.Event()
+    while worker_presence(timezone.now()).is_missing:
+        if worker.poll() is not None:
+            raise Refused("starting a worker", f"it ended with {worker.returncode}", f"See {log}.")
+        pause.wait(0.2)
+
+
+@contextmanager
+def worker_running(log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker of its own process, ended by its process id on the way out. It sweeps, as every worker does."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as to:
-        worker = subprocess.Popen(
+        worker = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
             [
                 *(sys.executable, "-m", "celery", "--app", "workers.celery", "worker"),
-                *("--queues", "spark,default", "--concurrency", "1", "--loglevel", "INFO"),
+                *("--queues", "spark,default", "--concurrency", "1"),
                 *("--without-mingle", "--without-gossip", "--hostname", f"demo-{os.getpid()}@%h"),
-                *(("--beat", "--schedule", str(schedule)) if schedule else ()),
             ],
             stdout=to,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={"LOG_LEVEL": "INFO", **os.environ, "PYTHONPATH": str(ROOT)},
         )
     try:
         yield worker

@@ -58,10 +58,10 @@ class Ending:
 class Story:
     """One telling. `directory`: where the wire's socket goes; its path must be short."""
 
-    def __init__(self, world: World, directory: Path, tell: Narrator, is_progress_shown: bool = False) -> None:
+    def __init__(self, world: World, directory: Path, tell: Narrator, has_bar: bool = False) -> None:
         self.world = world
         self.tell = tell
-        self.operator = Operator(world, tell.command, is_progress_shown)
+        self.operator = Operator(world, tell, has_bar)
         self.ending = Ending()
         self.incident = Incident()
         self._wire = directory / "wire"
@@ -130,7 +130,9 @@ class Story:
         ending.frontier, ending.before = int(found.body["frontier"]), found.counts
         opinion = opinion_form(world, ending.frontier)
         lost_beyond = sum(id_ > cursor for id_ in opinion.lost)
-        tell.table([("frontier", ending.frontier), ("obligations", found.body["obligations"]), *found.counts.items()])
+        tell.table(
+            [("frontier", ending.frontier), ("events checked", found.body["obligations"]), *found.counts.items()]
+        )
         tell.say(
             f"Ambiguous at the source, decidable at the sink: of the {beyond} events beyond the cursor it accepted "
             f"{beyond - lost_beyond} and lacks {lost_beyond}. And behind the cursor, where nobody would have looked, it "
@@ -148,7 +150,8 @@ class Story:
             tell.say(f"[{_HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
         tell.say(
             f"Send these {ending.planned} events and nothing else. A plan writes nothing at the sink; what gets approved "
-            "is its digest, and by somebody else."
+            "is its digest, and by somebody else. Here that is a typed name, which this pipeline is told to accept "
+            "(approval_by_command); elsewhere a person signs in."
         )
         tell.step("The fire, while business goes on")
         self.operator.approve(planned)
@@ -160,9 +163,9 @@ class Story:
         tell.say(
             f"{more.committed_events} more events committed meanwhile, above the frontier. The claim raised the sink's "
             f"fence to generation {done.body['generation']}; the record was read again under it, the batch "
-            f"armed, staged by Spark and fired in one transaction: {ending.landed} landed. {done.body['says']}"
+            f"prepared, staged by Spark and delivered in one transaction. {done.body['says']}"
         )
-        ending.check("everything planned landed", ending.planned == ending.landed == ending.before["lost"])
+        ending.check("everything planned was delivered", ending.planned == ending.landed == ending.before["lost"])
         ending.check("the recovery ended exactly once at f", done.body["outcome"] == "exactly_once")
 
     def release(self) -> None:
@@ -188,7 +191,7 @@ class Story:
         tell.say(
             f"The sink gave it generation {relay.generation} and the position {relay.started_at}: everything up to there "
             f"is accepted, whatever its cursor says (it said {self.incident.cursor}). It reads up to the safe frontier "
-            f"from now on: {accepted} delivered, {absorbed} absorbed."
+            f"from now on: {accepted} delivered, {absorbed} already present."
         )
         self.ending.check(
             "the relay started from the hand-over", code == 0 and relay.started_at == self.ending.frontier

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from django.contrib.auth.models import Group, User
 
-from recovery_api.domain.access import Role
 from recovery_api.domain.errors import Refused
+from recovery_api.services.people import roles_make
 from workers.demo.incident import ROOT, incident_make
 from workers.demo.recover import STOP_SECONDS, Operator, Said
 from workers.demo.world import World
@@ -60,12 +60,11 @@ def people_make() -> str | None:
     if User.objects.exclude(email=MARK).exists():
         return None
     password = "-".join(secrets.token_hex(2) for _ in range(3))
-    for role in Role:
-        group, _ = Group.objects.get_or_create(name=role.value)
-        person, _ = User.objects.get_or_create(username=role.value, defaults={"email": MARK})
+    for name in roles_make():
+        person, _ = User.objects.get_or_create(username=name, defaults={"email": MARK})
         person.set_password(password)
         person.save(update_fields=["password"])
-        person.groups.set([group])
+        person.groups.set(Group.objects.filter(name=name))
     return password
 
 
@@ -112,7 +111,7 @@ def _await(web: subprocess.Popen[bytes], address: str, log: Path) -> None:
     began, pause = time.monotonic(), threading.Event()
     while web.poll() is None and time.monotonic() - began < READY_SECONDS:
         try:
-            with urllib.request.urlopen(address, timeout=5):
+            with urllib.request.urlopen(address, timeout=5):  # nosec B310 # an address of our own
                 return
         except urllib.error.HTTPError:
             return  # it answers; what it says is for whoever looks

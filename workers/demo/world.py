@@ -41,12 +41,16 @@ CREATE TABLE {schema}.outbox (
     content jsonb,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+ALTER TABLE {schema}.outbox OWNER TO {owner};
 GRANT USAGE ON SCHEMA {schema} TO {app}, {relay}, {auditor};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.orders TO {app};
-GRANT INSERT, SELECT (id) ON {schema}.outbox TO {app};
+GRANT INSERT (op, key, content), SELECT (id) ON {schema}.outbox TO {app};
 GRANT SELECT, MAINTAIN ON {schema}.outbox TO {relay}, {auditor};
+GRANT SELECT ON SEQUENCE {schema}.outbox_id_seq TO {auditor};
 """
-"""MAINTAIN (PostgreSQL 17) lets a reader take the SHARE lock that makes a frontier safe, and change nothing."""
+"""Nobody can log in as the outbox's owner, and the shop inserts by column, without the id: so nobody but a superuser can
+give a row a number of its own choice. MAINTAIN (PostgreSQL 17) lets a reader take the SHARE lock that makes a frontier
+safe, and change nothing; SELECT on the sequence shows it that the numbers to come are higher."""
 
 MAIL_TABLES = """
 CREATE SCHEMA {post} AUTHORIZATION {owner};
@@ -57,9 +61,10 @@ CREATE TABLE {post}.letters (
     cents bigint,
     state text
 );
+REVOKE ALL ON {post}.letters FROM {owner};
 RESET ROLE;
 """
-"""The letters belong to a role that nobody logs in as: only the kit writes them."""
+"""The letters belong to a role that nobody logs in as, and that holds no right on them: only the kit writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +159,12 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
             _secret_write(credentials / name, make_conninfo(end, user=name, password=password))
     with psycopg.connect(databases["orders"], autocommit=True) as orders:
         incident = 1 + max(_incidents(orders), default=0)
+        shop = _owner_ensure(orders, f"{prefix}orders_shop")
         world = World(incident, databases["orders"], databases["mail"], credentials, prefix)
         orders.execute(
             sql.SQL(ORDERS_TABLES).format(
                 schema=sql.Identifier(world.schema),
+                owner=sql.Identifier(shop),
                 app=sql.Identifier(roles["orders_app"]),
                 relay=sql.Identifier(roles["orders_relay"]),
                 auditor=sql.Identifier(roles["orders_auditor"]),
@@ -170,9 +177,7 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
         grant = sql.SQL("GRANT SELECT ON {} TO {}")
         orders.execute(grant.format(cursor, sql.Identifier(roles["orders_auditor"])))
     with psycopg.connect(databases["mail"]) as mail:
-        owner = f"{prefix}mail_post"
-        if mail.execute("SELECT FROM pg_roles WHERE rolname = %s", (owner,)).fetchone() is None:
-            mail.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(owner)))
+        owner = _owner_ensure(mail, f"{prefix}mail_post")
         driller = sql.Identifier(roles["mail_driller"])  # makes a drill's own schema and roles; changes no record
         mail.execute(sql.SQL("ALTER ROLE {} CREATEROLE").format(driller))
         database = sql.Identifier(database_name(databases["mail"]))
@@ -212,6 +217,13 @@ def _database_ensure(admin: str, name: str) -> str:
                 "Choose other names with --prefix.",
             )
     return make_conninfo(admin, dbname=name)
+
+
+def _owner_ensure(connection: psycopg.Connection, name: str) -> str:
+    """A role that owns tables and that nobody logs in as."""
+    if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
+        connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(name)))
+    return name
 
 
 def _role_ensure(cluster: psycopg.Connection, name: str, password: str, database: str) -> None:

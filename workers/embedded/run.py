@@ -23,6 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from workers.embedded.ports import port_choose, port_keep
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.processes import (
     POLL_SECONDS,
@@ -36,7 +37,7 @@ from workers.embedded.processes import (
     wait_until,
 )
 from workers.embedded.redis import Redis
-from workers.embedded.services import Place, Service, StartFailed, file_private, port_free
+from workers.embedded.services import Place, Service, StartFailed, file_private
 from workers.embedded.spark import PROJECT, Spark
 
 SERVICES: dict[str, type[Spark] | type[Redis] | type[PostgreSQL]] = {
@@ -48,6 +49,8 @@ SERVICES: dict[str, type[Spark] | type[Redis] | type[PostgreSQL]] = {
 PREFIX = "fencepost-run-"
 ATTEMPTS = 3
 COMMAND_GRACE_SECONDS = 20.0
+SAY_SECONDS = 5.0
+"""How often a start that takes its time says what it still waits for."""
 
 
 class Stopped(Exception):
@@ -75,6 +78,7 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
     `directory` None: a temporary one. Raises: StartFailed; OSError where CMD cannot be run.
     """
     wanted = [name for name in SERVICES if name in names and not os.environ.get(SERVICES[name].variable)]
+    os.environ.setdefault("FENCEPOST_REFERENCE_FOLDERS", _reference_folders(is_temporary=directory is None))
     with _place_open(directory) as place:
         run = Run(place, is_verbose)
         with _signals_heard(run):
@@ -82,6 +86,14 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
                 return _run(run, wanted, command)
             except Stopped as stopped:
                 return 128 + int(stopped.args[0])
+
+
+def _reference_folders(is_temporary: bool) -> str:
+    """Where CMD and the services may read credentials of ends (workers.connectors.credentials): where the demo puts
+    its own, beside the usual one; in a temporary run wherever tests put theirs."""
+    var = Path(os.environ.get("FENCEPOST_VAR_DIR") or PROJECT / "var").absolute()
+    own = tempfile.gettempdir() if is_temporary else str(var / "demo" / "credentials")
+    return os.pathsep.join(["/run/secrets", own])
 
 
 def _run(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
@@ -117,11 +129,13 @@ def _run_own(run: Run, wanted: Sequence[str], command: Sequence[str]) -> int:
 def _services_start(run: Run, services: Sequence[Service]) -> dict[str, str]:
     """The addresses, when all answer. They start side by side."""
     began = time.monotonic()
+    said_at = began
     attempts = dict.fromkeys((service.name for service in services), 1)
     waiting = {}
+    run.say(f"starting {', '.join(service.name for service in services)} …")
     for service in services:
         service.prepare()
-        waiting[service.name] = _service_spawn(run, service)
+        waiting[service.name] = _service_spawn(run, service, is_again=False)
     addresses: dict[str, str] = {}
     while waiting:
         for service in [service for service in services if service.name in waiting]:
@@ -131,21 +145,26 @@ def _services_start(run: Run, services: Sequence[Service]) -> dict[str, str]:
                 if attempts[service.name] == ATTEMPTS:
                     raise StartFailed(f"{service.name} ended while starting; see {service.log}. {_log_tail(service)}")
                 attempts[service.name] += 1
-                waiting[service.name] = _service_spawn(run, service)
+                waiting[service.name] = _service_spawn(run, service, is_again=True)
             elif service.is_ready(port):
                 service.finish(port)
                 addresses[service.variable] = service.url(port)
                 del waiting[service.name]
+                port_keep(run.place, service.name, port)
                 run.say(f"{service.name} answers on port {port} after {time.monotonic() - began:.1f} s ({service.log})")
             elif time.monotonic() > deadline:
                 raise StartFailed(f"{service.name} did not answer in time; see {service.log}. {_log_tail(service)}")
+        if waiting and time.monotonic() - said_at > SAY_SECONDS:
+            said_at = time.monotonic()
+            run.say(f"still waiting for {', '.join(waiting)}, {said_at - began:.0f} s so far")
         time.sleep(POLL_SECONDS)
     return addresses
 
 
-def _service_spawn(run: Run, service: Service) -> tuple[subprocess.Popen[bytes], int, float]:
+def _service_spawn(run: Run, service: Service, *, is_again: bool) -> tuple[subprocess.Popen[bytes], int, float]:
+    """`is_again`: it has just ended while starting, perhaps because somebody else got its port."""
     _stop_when_told(run)
-    port = port_free()
+    port = port_choose(run.place, service.name, is_again=is_again)
     process = process_spawn(
         service.command(port),
         env=service.environment(),

@@ -115,7 +115,7 @@ def java_find() -> Path:
         where = f"JAVA_HOME={home} holds none" if home else "there is none on PATH"
         raise StartFailed(f"The local Spark server needs Java {JAVA_OLDEST}, and {where}. {REMEDY}")
     try:
-        told = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, errors="replace")
+        told = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, errors="replace")  # nosec B603 # a list of our own words, no shell
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StartFailed(f"The local Spark server needs Java {JAVA_OLDEST}, and {found}: {error}. {REMEDY}") from error
     version = java_major(told.stderr + told.stdout)

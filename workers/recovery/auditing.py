@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Intent
-from workers.recovery.ends import evidence_directory, request_make, session_open, sink_compare
+from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_compare
 from workers.recovery.verdicts import audit_write
 from workers.spark.jobs.audit import evidence_read
 
@@ -30,4 +30,5 @@ def audit_run(intent: Intent, report: Any) -> None:
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
-    audit_write(intent.pipeline, found, started_at=started_at, is_full=True, intent=intent)
+    paths = paths_read(intent.pipeline)
+    audit_write(intent.pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)

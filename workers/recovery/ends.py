@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,27 +13,41 @@ from django.conf import settings
 from django.utils import timezone
 
 from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import SinkRestored
-from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row
+from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
+from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding, SinkMemory
-from recovery_api.models import Intent, Pipeline
-from recovery_api.selectors.audits import certified_by_lane
+from recovery_api.models import Intent, Pipeline, Plan
+from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.base import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
+from workers.evidence.folder import folder_probe
 from workers.spark import session as engine
 from workers.spark.jobs.audit import AuditRequest, Certified
+from workers.spark.jobs.grounds import Earlier, Remembered
+from workers.spark.jobs.redrive import batch_held
 from workers.spark.ranges import EndSpec, InProcess
 
 
 def sink_connector(pipeline: Pipeline) -> Any:
     return connector_make(pipeline.sink.kind, pipeline.sink.options)
+
+
+def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
+    """The ways into record or target that pass the fence by (C1); that this login may not look for them is one, too."""
+    try:
+        found: Sequence[UndisciplinedPath] = sink_connector(pipeline).undisciplined_paths()
+    except AccessDenied:
+        return [("unseen", None, "this login may not see who else can write there")]
+    return found
 
 
 def evidence_directory(*names: str) -> str:
@@ -44,17 +58,32 @@ def evidence_directory(*names: str) -> str:
     return str(path)
 
 
+def evidence_check(plan: Plan) -> None:
+    """Before anything is asked of the sink: a claim that could only be refused, or put off, would fence the relay for it.
+
+    Raises: EvidenceUnwritable; Refused where the plan's own evidence is gone.
+    """
+    folder_probe(str(settings.FENCEPOST_EVIDENCE_DIR))
+    if batch_held(plan.evidence_uri) != plan.batch_count:
+        problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+        raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
+
+
 def request_make(
     pipeline: Pipeline,
     evidence: str,
     *,
     frontier: Mapping[str, Coordinate] | None = None,
-    proven: Mapping[str, SafeFrontier] | None = None,
+    plan: Plan | None = None,
     generation: int | None = None,
     approved: str | None = None,
     excluded: pa.Table | None = None,
 ) -> AuditRequest:
-    """What is to be read of `pipeline`, at its safe frontier unless another is asked."""
+    """What is to be read of `pipeline`, at its safe frontier unless another is asked.
+
+    `plan`: it found what is safe, so that is not asked again; what it read is compared with what is read now.
+    """
+    pins = plan.pins if plan else {}
     return AuditRequest(
         source=EndSpec(pipeline.source.kind, pipeline.source.options),
         sink=EndSpec(pipeline.sink.kind, pipeline.sink.options),
@@ -63,11 +92,15 @@ def request_make(
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
         acknowledged=acknowledged_by_lane(pipeline),
         certified={lane: Certified(*found) for lane, found in certified_by_lane(pipeline).items()},
-        proven=dict(proven or {}),
+        proven=safe_from_rows(pins["safe"]) if plan else {},
+        remembered={} if plan else remembered_make(pipeline),
+        earlier=earlier_of_plan(plan) if plan else earlier_of_audit(pipeline),
+        attested_by=attested_by(pipeline.source),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,
         excluded=excluded,
+        clock=now_get,
     )
 
 
@@ -123,6 +156,9 @@ def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:
             "says": reading.safe.says,
             "weakness": reading.safe.weakness,
             "standing": reading.safe.standing.value,
+            "given": reading.safe.given,
+            "catalogue": reading.safe.catalogue,
+            "incarnation": reading.safe.incarnation,
         }
         for lane, reading in readings.items()
     }
@@ -130,13 +166,65 @@ def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:
 
 def safe_from_rows(rows: Mapping[str, Any]) -> dict[str, SafeFrontier]:
     """What `safe_as_rows` wrote."""
+    return {lane: safe_from_row(row) for lane, row in rows.items()}
+
+
+def safe_from_row(row: Mapping[str, Any]) -> SafeFrontier:
+    """One lane of it. A row of before standings were known is taken to be assumed."""
+    return SafeFrontier(
+        coordinate_from_row(row["coordinate"]) if row["coordinate"] else None,
+        row["ground"],
+        row["says"],
+        weakness=row["weakness"],
+        standing=Standing(row.get("standing", Standing.ASSUMED)),
+        given=row.get("given", ""),
+        catalogue=row.get("catalogue", ""),
+        incarnation=row.get("incarnation", ""),
+    )
+
+
+def remembered_make(pipeline: Pipeline) -> dict[str, Remembered]:
+    """The furthest frontier of each lane that was proven for the pipeline's source as it is now registered."""
     return {
-        lane: SafeFrontier(
-            coordinate_from_row(row["coordinate"]) if row["coordinate"] else None,
-            row["ground"],
-            row["says"],
-            weakness=row["weakness"],
-            standing=Standing(row.get("standing", Standing.ASSUMED)),
-        )
-        for lane, row in rows.items()
+        lane: Remembered(safe_from_row(row), f"{at:%Y-%m-%d %H:%M} UTC")
+        for lane, (row, at) in proven_by_lane(pipeline.source).items()
     }
+
+
+def earlier_of_audit(pipeline: Pipeline) -> dict[str, Earlier]:
+    """The history as the newest audit that stands read it, where it was judged."""
+    audit = audit_newest(pipeline)
+    if audit is None:
+        return {}
+    since = f"the audit of {audit.finished_at:%Y-%m-%d %H:%M} UTC"
+    return {
+        lane: Earlier(
+            coordinate_from_row(row["frontier"]),
+            _fingerprint(row["history"]),
+            row["safe_frontier"]["incarnation"],
+            since,
+            row.get("source_xmin"),
+        )
+        for lane, row in audit.lanes.items()
+        if (row.get("safe_frontier") or {}).get("incarnation") and "positions" in (row.get("history") or {})
+    }
+
+
+def earlier_of_plan(plan: Plan) -> dict[str, Earlier]:
+    """The history as the plan read it, at the plan's frontier."""
+    frontier = frontier_from_row(plan.frontier)
+    return {
+        lane: Earlier(
+            frontier[lane],
+            _fingerprint(row),
+            plan.pins["safe"][lane]["incarnation"],
+            "the plan was made",
+            plan.pins.get("source_xmin"),
+        )
+        for lane, row in (plan.pins.get("history") or {}).items()
+        if lane in frontier and lane in plan.pins["safe"]
+    }
+
+
+def _fingerprint(row: Mapping[str, str]) -> dict[str, int]:
+    return {name: int(value) for name, value in row.items()}

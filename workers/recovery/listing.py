@@ -24,21 +24,31 @@ from workers.spark.ranges import parts_of
 
 RUNS_KEPT = 200
 """Runs of one cause that are kept for the screen; all are counted."""
+BINS = 60
+"""Into how many equal parts of its range a group is counted where it has more runs than are kept: none is left out."""
+
+GROUPED = ["finding", "cause", "lane", "is_acknowledged", "is_altered"]
 
 Place = tuple[str, int, int]
 
 
 @dataclass(slots=True)
 class Group:
-    """All findings of one kind, cause and lane. A run ends where the next coordinate is not the next number."""
+    """All findings of one kind, cause and lane. A run ends where the next coordinate is not the next number.
+
+    `is_altered`: lost, and the sink holds their coordinates with other content, so that nothing can be sent there.
+    """
 
     finding: str
     cause: str
     lane: str
     is_acknowledged: bool
+    is_altered: bool
     count: int = 0
     runs_count: int = 0
     runs: list[dict[str, Any]] = field(default_factory=list)
+    bins: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _first: tuple[int, int] | None = None
     _last: tuple[int, int] | None = None
     _run: dict[str, Any] | None = None
 
@@ -46,6 +56,8 @@ class Group:
         """More of it, in coordinate order, after everything added before."""
         if not len(positions):
             return
+        if self._first is None:
+            self._first = (int(positions[0]), int(ordinals[0]))
         starts = np.flatnonzero(~_follows(positions, ordinals)) + 1
         cuts = [0, *starts.tolist(), len(positions)]
         for low, high in itertools.pairwise(cuts):
@@ -66,6 +78,24 @@ class Group:
                 self.runs.append(self._run)
         self._last = last
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it has more runs than are kept, so that it is counted by parts of its range as well."""
+        return self.runs_count > len(self.runs)
+
+    def add_binned(self, positions: np.ndarray, ordinals: np.ndarray) -> None:
+        """The same rows again, in the same order, counted in equal parts of the range that the first time showed."""
+        assert self._first is not None and self._last is not None
+        low = self._first[0]
+        width = (self._last[0] - low) // BINS + 1
+        numbers = (positions.astype(np.uint64) - np.uint64(low % 2**64)) // np.uint64(width)  # a span may take 64 bits
+        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(positions)]
+        for start, stop in itertools.pairwise(cuts):
+            first = (int(positions[start]), int(ordinals[start]))
+            kept = self.bins.setdefault(int(numbers[start]), {"first": first, "last": first, "count": 0})
+            kept["last"] = (int(positions[stop - 1]), int(ordinals[stop - 1]))
+            kept["count"] += stop - start
+
     def as_row(self, found: Evidence) -> dict[str, Any]:
         """For the audit's row: counts as text, coordinates as held and as the source spells them."""
         return {
@@ -73,38 +103,58 @@ class Group:
             "cause": self.cause,
             "lane": self.lane,
             "is_acknowledged": self.is_acknowledged,
+            "is_altered": self.is_altered,
             "count": str(self.count),
             "runs_count": str(self.runs_count),
-            "runs": [
-                {
-                    "first": coordinate_as_row(Coordinate(*run["first"])),
-                    "last": coordinate_as_row(Coordinate(*run["last"])),
-                    "first_says": found.spell(Coordinate(*run["first"])),
-                    "last_says": found.spell(Coordinate(*run["last"])),
-                    "count": str(run["count"]),
-                }
-                for run in self.runs
-            ],
+            "runs": [_run_as_row(found, run) for run in self.runs],
+            "bins": [_run_as_row(found, self.bins[number]) for number in sorted(self.bins)],
         }
+
+
+def _run_as_row(found: Evidence, run: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "first": coordinate_as_row(Coordinate(*run["first"])),
+        "last": coordinate_as_row(Coordinate(*run["last"])),
+        "first_says": found.spell(Coordinate(*run["first"])),
+        "last_says": found.spell(Coordinate(*run["last"])),
+        "count": str(run["count"]),
+    }
 
 
 def groups_make(found: Evidence) -> list[dict[str, Any]]:
     """Every finding of the evidence, counted by cause and lane, with the contiguous runs of its coordinates."""
-    groups: dict[tuple[str, str, str, bool], Group] = {}
-    for table in _parts(found):
-        cause = pc.fill_null(table["cause"], "")
-        keyed = table.append_column("group_cause", cause).select(
-            ["finding", "group_cause", "lane", "is_acknowledged", "position", "ordinal"]
-        )
-        distinct = keyed.group_by(["finding", "group_cause", "lane", "is_acknowledged"]).aggregate([]).to_pylist()
-        for row in distinct:
-            key = (row["finding"], row["group_cause"], row["lane"], bool(row["is_acknowledged"]))
-            group = groups.setdefault(key, Group(*key))
-            mine = keyed.filter(_matches(keyed, row))
-            group.add(mine["position"].to_numpy(), mine["ordinal"].to_numpy())
+    groups: dict[tuple[Any, ...], Group] = {}
+    for key, positions, ordinals in _grouped(found):
+        groups.setdefault(key, Group(*key)).add(positions, ordinals)
+    if any(group.is_cut for group in groups.values()):
+        for key, positions, ordinals in _grouped(found):
+            if groups[key].is_cut:
+                groups[key].add_binned(positions, ordinals)
     order = {"premature": 0, "duplicate": 1, "lost": 2, "unknown": 3}
-    listed = sorted(groups.values(), key=lambda one: (order.get(one.finding, 9), one.is_acknowledged, one.lane))
+    listed = sorted(
+        groups.values(), key=lambda one: (order.get(one.finding, 9), one.is_acknowledged, one.is_altered, one.lane)
+    )
     return [group.as_row(found) for group in listed]
+
+
+def _grouped(found: Evidence) -> Iterator[tuple[tuple[Any, ...], np.ndarray, np.ndarray]]:
+    """(group, positions, ordinals) of each part of the evidence, in coordinate order."""
+    for table in _parts(found):
+        is_hidden = pc.fill_null(table["is_keyed_hidden"], False)
+        keyed = pa.table(
+            {
+                "finding": table["finding"],
+                "cause": pc.fill_null(table["cause"], ""),
+                "lane": table["lane"],
+                "is_acknowledged": pc.fill_null(table["is_acknowledged"], False),
+                "is_altered": pc.and_(pc.equal(table["finding"], "lost"), is_hidden),
+                "position": table["position"],
+                "ordinal": table["ordinal"],
+            }
+        )
+        for row in keyed.group_by(GROUPED).aggregate([]).to_pylist():
+            mine = keyed.filter(_matches(keyed, row))
+            yield tuple(row[name] for name in GROUPED), mine["position"].to_numpy(), mine["ordinal"].to_numpy()
 
 
 def listing_rows(found: Evidence) -> Iterator[ListedFinding]:
@@ -155,8 +205,8 @@ def _parts(found: Evidence) -> Iterator[pa.Table]:
 
 
 def _matches(table: pa.Table, row: dict[str, Any]) -> pa.Array:
-    matched = pc.fill_null(pc.equal(table["is_acknowledged"], row["is_acknowledged"]), row["is_acknowledged"] is None)
-    for name in ("finding", "group_cause", "lane"):
+    matched = pc.equal(table["finding"], row["finding"])
+    for name in GROUPED[1:]:
         matched = pc.and_(matched, pc.equal(table[name], row[name]))
     return matched
 

@@ -17,9 +17,11 @@ from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
 from recovery_api.domain.hand_over import is_handed_over, start_position
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
+from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
 from workers.connectors.base import FencedSink
-from workers.recovery.verdicts import audit_write, lane_verdicts, verdict_worst
+from workers.recovery.ends import paths_read
+from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
 from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 from workers.spark.ranges import parts_of
@@ -64,11 +66,19 @@ def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> st
 
 def verification_record(recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime) -> Audit:
     """The audit after the fire, kept as this recovery's verification."""
-    return audit_write(recovery.pipeline, found, started_at=started_at, is_full=True, intent=intent, recovery=recovery)
+    return audit_write(
+        recovery.pipeline,
+        found,
+        started_at=started_at,
+        is_full=True,
+        paths=paths_read(recovery.pipeline),
+        intent=intent,
+        recovery=recovery,
+    )
 
 
 def verification_says(found: Evidence) -> str:
-    return " ".join(verdict_worst(lane_verdicts(found)).says)
+    return " ".join(total_says(verdict_total(lane_verdicts(found))))
 
 
 def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]:
@@ -85,6 +95,7 @@ def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]
             hidden_count=hidden,
             hazard_count=audit.premature_count + audit.duplicate_count,
             is_handed_over=_is_handed_over(recovery, stored),
+            is_given=audit.status == AuditStatus.EXACTLY_ONCE_GIVEN,
         )
     )
     return outcome.value, _outcome_says(outcome, recovery, audit, hidden)
@@ -98,26 +109,36 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
         case Outcome.INCOMPLETE_ALTERED:
             where = ", ".join(_hidden_coordinates(audit))
             return (
-                f"Incomplete at {at}, altered at the sink: {hidden} owed events lie at coordinates that the sink holds "
-                f"with other content ({where}). No fire can deliver them; a person decides. "
-                f"{recovery.landed_count} landed."
+                f"Incomplete at {at}, altered at the sink: {_events(hidden)} cannot be delivered, because the sink holds "
+                f"other content at {'its coordinate' if hidden == 1 else 'their coordinates'} ({where}). A person "
+                f"decides. {recovery.landed_count:,} delivered."
             )
         case Outcome.INCOMPLETE:
             lost = audit.lost_count - audit.acknowledged_count
-            return f"Incomplete at {at}: {lost} events are still lost. Plan again; the next delta carries the rest."
+            late = "".join(f" Late: {lane['late']}." for lane in audit.lanes.values() if lane.get("late"))
+            return (
+                f"Incomplete at {at}: {_events(lost)} still missing.{late} Plan again: the next plan carries the rest."
+            )
         case Outcome.HAZARD:
             return (
-                f"Complete at {at}; the record holds {audit.premature_count} premature and {audit.duplicate_count} "
-                "repeated payloads. A recovery adds none and takes none away; look at the findings."
+                f"Complete at {at}, and not clean: {audit.premature_count:,} accepted entries are not as committed, "
+                f"{audit.duplicate_count:,} events were accepted more than once. A recovery adds none and takes none "
+                "away: look at the findings."
             )
         case Outcome.COMPLETE_WITH_ACKNOWLEDGED:
-            return f"Complete at {at} with {audit.acknowledged_count} acknowledged omissions, which stay lost."
+            return f"Complete at {at} but for {_events(audit.acknowledged_count)} that somebody acknowledged as lost."
         case Outcome.COMPLETE_HAND_OVER_UNVERIFIED:
             return f"Complete at {at}, hand-over unverified: the sink holds no start position for the next relay run."
         case _:
+            given = f", given {'; and '.join(audit.givens)}" if outcome is Outcome.EXACTLY_ONCE_GIVEN else ""
             return (
-                f"Exactly once at {at}: {recovery.landed_count} landed, {recovery.absorbed_count} were there already."
+                f"Exactly once at {at}{given}: {recovery.landed_count:,} delivered, "
+                f"{recovery.absorbed_count:,} already present."
             )
+
+
+def _events(count: int) -> str:
+    return f"{count:,} {'event' if count == 1 else 'events'}"
 
 
 def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, Any]:
@@ -166,6 +187,7 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
             "sink_snapshot": audit.sink_snapshot,
             "evidence_digest": audit.evidence_digest,
             "matching": audit.matching,
+            "given": audit.givens,
             "not_provable": audit.weaknesses,
             "lanes": audit.lanes,
         },

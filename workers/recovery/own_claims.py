@@ -7,6 +7,7 @@ the sink and is found there: none is left open unsaid.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,11 +17,13 @@ from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
-from recovery_api.domain.errors import TerminalError
+from recovery_api.domain.errors import FencepostError, TerminalError
 from recovery_api.models import ClaimState, GenerationPurpose, Intent, Recovery
 from recovery_api.services.generations import FINAL_FATES, claim_record, generation_record, superseded_says
 from recovery_api.services.intents import intent_hold
 from workers.connectors.base import ClaimReading, FencedSink
+
+logger = logging.getLogger(__name__)
 
 
 def name_of(recovery: Recovery) -> str:
@@ -77,6 +80,14 @@ def claims_give_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason:
         sink.release(generation, reason)
 
 
+def all_given_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason: str, wait_seconds: float) -> str:
+    """`claims_give_up`, and where the fence stands after it, in a sentence; empty where none was ever taken."""
+    claims_give_up(recovery, intent, sink, reason, wait_seconds)
+    if not recovery.generations.exists():
+        return ""
+    return f" The fence stays at {sink.state().fence}: a relay of an older generation is rejected and must ask for a new one."
+
+
 def claims_settle(recovery: Recovery, intent: Intent, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
     """Asks the sink what became of every claim not known to be final. Gives the one by which the current part landed."""
     claims_find(recovery, intent, sink, wait_seconds)
@@ -86,6 +97,25 @@ def claims_settle(recovery: Recovery, intent: Intent, sink: FencedSink, wait_sec
             claim_record(recovery, asdict(reading), now=timezone.now(), part=recovery.batch_index)
     fired = recovery.claims.filter(state=ClaimState.FIRED, part=recovery.batch_index).order_by("generation").first()
     return sink.settle(fired.generation, wait_seconds=wait_seconds) if fired else None
+
+
+def passed_by_another(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
+    """The claim of the recovery's newest generation, where a generation that is not the recovery's own passed it."""
+    if recovery.generation is None:
+        return None
+    reading = claim_said(recovery, sink, recovery.generation, wait_seconds)
+    if reading.state != ClaimState.SUPERSEDED or reading.superseded_by is None:
+        return None
+    is_ours = recovery.generations.filter(number=reading.superseded_by).exists()
+    return None if is_ours else reading
+
+
+def staged_remove(sink: FencedSink) -> None:
+    """Takes away the rows that no open claim needs. It ends nothing where it fails: they are only in the way."""
+    try:
+        sink.staged_purge()
+    except FencepostError as error:
+        logger.warning("what is staged in vain stays for now: %s", error)
 
 
 def landed_counts(recovery: Recovery) -> tuple[int, int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from recovery_api.domain.capabilities import Capability
-from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge
+from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.plans import (
     BatchCounts,
@@ -18,6 +19,7 @@ from recovery_api.domain.plans import (
     plan_promise,
     scope_digest,
 )
+from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.recovery.ends import (
@@ -29,7 +31,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.recovery.listing import listing_rows
-from workers.recovery.verdicts import evidence_digest, lane_verdicts, weaknesses
+from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import (
     batch_inspect,
@@ -45,6 +47,7 @@ def plan_run(intent: Intent, report: Any) -> None:
 
     Raises: FrontierRefused (the plan is refused with it); transient errors, after which the intent is offered again.
     """
+    started_at = timezone.now()
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
     sink = sink_connector(pipeline)
@@ -64,10 +67,11 @@ def plan_run(intent: Intent, report: Any) -> None:
         parts = parts_split(found, limit)
     report(step="recording")
     batch = _batch(found, content["unrepresentable"])
-    evidence = replace(
-        _plan_evidence(found, content["unrepresentable"]), undisciplined_paths=sink.undisciplined_paths(), later=later
-    )
+    paths = sink.undisciplined_paths()
+    evidence = replace(_plan_evidence(found, content["unrepresentable"]), undisciplined_paths=paths, later=later)
     conditions = conditions_judge(evidence, capability)
+    judged = lane_verdicts(found)
+    total = verdict_total(judged)
     verdict, refusal = plan_conclude(batch, conditions)
     frontier = frontier_as_row(
         {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
@@ -77,13 +81,18 @@ def plan_run(intent: Intent, report: Any) -> None:
         "pins": {
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
-            "promise": plan_promise(capability),
+            "promise": plan_promise(capability, total.given),
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
+            "late": [one.late.says for one in found.lanes.values() if one.late],
+            "source_xmin": found.source_reading.handle.get("xmin"),
+            "history": {
+                lane: {name: str(value) for name, value in one.fingerprint.items()} for lane, one in found.lanes.items()
+            },
             "parts": [frontier_as_row(part) for part in parts],
             "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
-            "weaknesses": weaknesses(found, lane_verdicts(found)),
+            "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
         "evidence_uri": found.directory,
@@ -91,25 +100,30 @@ def plan_run(intent: Intent, report: Any) -> None:
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
     }
     rows = [condition.as_row() for condition in conditions]
-    if verdict is PlanVerdict.REFUSED:
-        assert refusal is not None
-        plan_refuse(
-            plan, conditions=rows, says=f"{refusal.says} {refusal.remedy}", now=timezone.now(), intent=intent, **fields
+    with (
+        transaction.atomic()
+    ):  # what the plan's reading shows is knowledge of the pipeline, whatever becomes of the plan
+        fields["audit"] = audit_write(
+            pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent, but=plan
         )
-        return
-    plan_record(
-        plan,
-        digest=_digest(pipeline.name, pipeline.scope, found, capability),
-        frontier=frontier,
-        conditions=rows,
-        batch={name: str(count) for name, count in batch.by_class().items()},
-        batch_count=batch.provably_missing,
-        says=_says(batch, found, conditions, len(parts)),
-        now=timezone.now(),
-        intent=intent,
-        listing=listing_rows(found),
-        **fields,
-    )
+        if verdict is PlanVerdict.REFUSED:
+            assert refusal is not None
+            says = f"{refusal.says} {refusal.remedy}"
+            plan_refuse(plan, conditions=rows, says=says, now=timezone.now(), intent=intent, **fields)
+            return
+        plan_record(
+            plan,
+            digest=_digest(pipeline.name, pipeline.scope, found, capability),
+            frontier=frontier,
+            conditions=rows,
+            batch={name: str(count) for name, count in batch.by_class().items()},
+            batch_count=batch.provably_missing,
+            says=_says(batch, found, total, conditions, len(parts)),
+            now=timezone.now(),
+            intent=intent,
+            listing=listing_rows(found),
+            **fields,
+        )
 
 
 def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
@@ -166,13 +180,13 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
     )
 
 
-def _says(batch: BatchCounts, found: Evidence, conditions: list[Condition], parts: int) -> str:
+def _says(batch: BatchCounts, found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:
     at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
     if not batch.provably_missing:
         held_back = batch.altered_at_the_sink + batch.not_representable + batch.unknowable
-        rest = f" {held_back} lost events cannot be delivered by a fire; see the conditions." if held_back else ""
-        return f"Nothing to send at {at}.{rest}"
-    open_ = [condition.name for condition in conditions if not condition.holds]
+        events = "1 missing event" if held_back == 1 else f"{held_back:,} missing events"
+        rest = f" {events} cannot be sent; the conditions say why." if held_back else ""
+        return f"Nothing to send at {at}.{rest} {' '.join(total_says(total))}"
     split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
-    noted = f" Look at: {', '.join(open_)}." if open_ else " Every condition holds."
-    return f"{batch.provably_missing} events are owed at {at} and would be sent{split}.{noted}"
+    events = f"{batch.provably_missing:,} {'event is' if batch.provably_missing == 1 else 'events are'}"
+    return f"{events} missing up to {at} and would be sent{split}. {warnings_says(conditions)}"

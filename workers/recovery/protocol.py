@@ -7,7 +7,6 @@ there under a generation of its own. Nothing is concluded from the control datab
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from django.utils import timezone
 
 from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, TerminalError
+from recovery_api.domain.errors import FencepostError, Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -29,20 +28,19 @@ from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSin
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
+    evidence_check,
     evidence_directory,
     request_make,
-    safe_from_rows,
     session_open,
     sink_check,
     sink_connector,
 )
+from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.audit import Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
-from workers.spark.ranges import parts_of
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3
-PAUSE_SECONDS = 1.0
 
 
 def recovery_run(intent: Intent, report: Any) -> None:
@@ -54,7 +52,7 @@ def recovery_run(intent: Intent, report: Any) -> None:
     where the intent is no longer ours.
     """
     with session_open(intent) as session:
-        run = _Run(intent, report, recovery_get(intent.recovery_id), session)
+        run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), session)
         if run.recovery.state == RecoveryState.FINISHED:
             intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
         while run.recovery.state != RecoveryState.FINISHED:
@@ -64,7 +62,7 @@ def recovery_run(intent: Intent, report: Any) -> None:
                 run.refuse(error)
 
 
-class _Run:
+class RecoveryRun:
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
@@ -73,6 +71,7 @@ class _Run:
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
+        self.report.check()
         match self.recovery.state:
             case RecoveryState.REQUESTED:
                 self.claim_fire()
@@ -109,8 +108,9 @@ class _Run:
 
         That it claims is written down before the sink is asked, and its number after.
         """
-        if self._stopped():
+        if self._stopped("the claim"):
             return None
+        evidence_check(self.recovery.plan)
         part = self._part_frontier()
         sink_check(self.recovery.pipeline)
         newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
@@ -129,7 +129,14 @@ class _Run:
         crash_point(Point.AFTER_CLAIM)
         generation = int(answer.data["generation"])
         self._claim_keep(generation)
-        return None if self._stopped() else self._read_fire(generation, part)
+        while not self._stopped("reading under the claim"):
+            try:
+                return self._read_fire(generation, part)
+            except Asked:  # the reading is let go by now; the claim stays
+                if self.recovery.state != RecoveryState.ARMING:
+                    says = "A person asked for something else: what was read is let go, the claim stays open."
+                    self._move(RecoveryState.ARMING, EventKind.STEP, says)
+        return None
 
     def _claim_keep(self, generation: int) -> None:
         """Writes the granted claim down, or gives it back."""
@@ -146,13 +153,11 @@ class _Run:
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
-        if not parts_of(plan.evidence_uri):
-            raise Refused("Comparing with what was approved", f"the plan's evidence at {plan.evidence_uri} is gone", "")
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
             frontier=part,
-            proven=safe_from_rows(plan.pins["safe"]),
+            plan=plan,
             generation=generation,
             approved=plan.evidence_uri,
             excluded=unrepresentable_read(plan.evidence_uri),
@@ -160,6 +165,7 @@ class _Run:
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
+            unless_asked(self.recovery, self.report)
             if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
                 self._give_up(complaint)
                 return self._end(
@@ -167,10 +173,9 @@ class _Run:
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
                     data={"approval": dict(found.approval or {})},
                 )
+            found.sink_release()  # a lock on the record may wait for its readers, and the fire would wait for that lock
             for attempt in range(FIRE_ATTEMPTS):
                 answer = self._arm_stage_fire(found, generation, part)
-                if answer is None:
-                    return None
                 reading = self._claim_said(generation)
                 if answer.word == Word.FENCED:  # told also where another worker holds the recovery by now
                     says = own_claims.fenced_says(self.recovery, generation, reading.superseded_by, asdict(reading))
@@ -183,14 +188,15 @@ class _Run:
                 self._move(
                     RecoveryState.ARMING,
                     EventKind.FIRE_REFUSED,
-                    "What was staged is not what was armed; arming and staging again.",
+                    "What was staged is not what was prepared; preparing and staging again.",
                     data=answer.data,
                 )
         return None
 
-    def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer | None:
-        """The fire's answer; None where the recovery was stopped before it."""
+    def _arm_stage_fire(self, found: Evidence, generation: int, part: Mapping[str, Coordinate]) -> Answer:
+        """The fire's answer. Raises: Asked where a person wants a pause or a stop before it."""
         crash_point(Point.BEFORE_ARM)
+        own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
         batch = BatchDigest(found.batch_count, found.batch_digest)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
@@ -200,7 +206,7 @@ class _Run:
         self._move(
             RecoveryState.STAGING,
             EventKind.ARMED,
-            f"{batch.count} entries armed as arm {arm}.",
+            f"{batch.count} events prepared, arm {arm}.",
             fields={"armed_count": batch.count},
             data={"arm": arm, "count": str(batch.count), "digest": batch.digest},
         )
@@ -208,8 +214,7 @@ class _Run:
         staged = batch_stage(self.session, found, generation, arm)
         crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
-        if self._stopped(may_pause=False):  # both snapshots are held open here
-            return None
+        unless_asked(self.recovery, self.report)
         self._move(RecoveryState.FIRING, EventKind.STAGED, f"{staged} entries handed to staging.")
         self.report(step="firing", done=0, total=batch.count, unit="events")
         start = frontier_as_row(outcomes.start_positions(found))
@@ -231,7 +236,7 @@ class _Run:
             case Next.STOPPED:
                 return self._end(then, f"Its claim at generation {generation} was released; nothing of it landed.")
             case _:
-                again = f"recomputed another batch than was armed, {FIRE_ATTEMPTS} times"
+                again = f"found another batch staged than was prepared, {FIRE_ATTEMPTS} times"
                 problem = f"the sink {again if word == Word.MISMATCH else f'answered {word!r}'}"
                 remedy = "Look at what changes contents on the way."
                 raise Refused(f"Firing at generation {generation}", problem, remedy)
@@ -246,7 +251,7 @@ class _Run:
         self._move(
             RecoveryState.VERIFYING,
             EventKind.FIRED,
-            f"{newly} landed, {there_already} were there already ({how}).",
+            f"{newly} delivered, {there_already} already present ({how}).",
             fields={
                 "batch_index": part,
                 "landed_count": landed,
@@ -265,12 +270,13 @@ class _Run:
         crash_point(Point.BEFORE_VERIFY)
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
+        wanted_after_pause(self.recovery, self.intent, self.report, "the verification")
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,
             evidence_directory("recoveries", name),
             frontier=frontier_from_row(self.recovery.frontier),
-            proven=safe_from_rows(self.recovery.plan.pins["safe"]),
+            plan=self.recovery.plan,
         )
         started_at = timezone.now()
         with evidence_read(self.session, request, self.report) as found:
@@ -290,14 +296,16 @@ class _Run:
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
 
-    def refuse(self, error: TerminalError) -> None:
-        """End what cannot go on. What the sink holds decides how: a fire that landed is never called refused."""
+    def refuse(self, error: FencepostError) -> None:
+        """End what cannot go on, as the sink says: what landed is never called refused, what was passed is fenced."""
         if not intents.intent_heartbeat(self.intent, now_get()):
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
         self._give_up(str(error))  # at a restored sink, too: it may be open there
-        before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
+        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
+            return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
+        before = f"{self.recovery.landed_count} delivered before that. " if self.recovery.landed_count else ""
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
@@ -322,23 +330,15 @@ class _Run:
     def _claim_wait(self) -> float:
         return float(self.recovery.pipeline.options.get("claim_wait_seconds") or 5)
 
-    def _stopped(self, may_pause: bool = True) -> bool:
-        """A safe point: ends the recovery where a person asked for it, and waits where one asked for that."""
-        self.report.check()
-        while (wanted := recoveries.recovery_wanted(self.recovery)) == Wanted.PAUSE and may_pause:
-            self.report(step="paused", says="a claim already taken stays open until somebody says run or stop")
-            threading.Event().wait(PAUSE_SECONDS)
-        if wanted != Wanted.STOP:
+    def _stopped(self, before: str) -> bool:
+        """A safe point: holds while a pause is wanted, ends the recovery where a stop is."""
+        if wanted_after_pause(self.recovery, self.intent, self.report, before) != Wanted.STOP:
             return False
-        fence = ""
-        self._give_up("stopped by a person")
-        if self.recovery.generations.exists():
-            fence = (
-                f" The fence stays at {self.sink.state().fence}: a relay of an older generation is rejected and must ask "
-                "for a new one."
-            )
+        fence = own_claims.all_given_up(
+            self.recovery, self.intent, self.sink, "stopped by a person", self._claim_wait()
+        )
         done, parts = self.recovery.batch_index, self.recovery.batches
-        sent = f"after {done} of {parts} parts; {self.recovery.landed_count} landed"
+        sent = f"after {done} of {parts} parts; {self.recovery.landed_count} delivered"
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 
@@ -351,6 +351,7 @@ class _Run:
         fired = own_claims.claims_settle(self.recovery, self.intent, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
+        own_claims.staged_remove(self.sink)
         return self._finish(RecoveryOutcome(end.value), says, data=data)
 
     def _move(
@@ -363,7 +364,7 @@ class _Run:
         fields: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> None:
-        self.report.check()
+        self.report.check_held()
         self.recovery = recoveries.recovery_move(
             self.recovery,
             expected=self.recovery.state,
@@ -381,7 +382,7 @@ class _Run:
     def _finish(
         self, outcome: str, says: str, data: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
     ) -> None:
-        self.report.check()
+        self.report.check_held()
         certificate = outcomes.certificate_make(self.recovery, outcome, says)
         self.recovery = recoveries.recovery_finish(
             self.recovery,
@@ -391,7 +392,7 @@ class _Run:
             certificate_digest=outcomes.certificate_digest(certificate),
             intent=self.intent,
             actor=ACTOR,
-            now=timezone.now(),
+            now=now_get(),  # the pipeline's status compares it with when the record was read, by the same clock
             data=data,
             **dict(fields or {}),
         )

@@ -6,12 +6,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.restores import SinkMemory
-from recovery_api.models import Intent, Pipeline, Sink
+from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.base import FencedSink, SinkState
-from workers.recovery.ends import evidence_directory, request_make, session_open, sink_connector
+from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
+from workers.recovery.giving_up import recovery_give_up
 from workers.recovery.protocol import recovery_run
 from workers.recovery.verdicts import audit_write
 from workers.spark.jobs.audit import evidence_read
@@ -20,11 +21,17 @@ from workers.spark.jobs.audit import evidence_read
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
     """A recovery half done is settled by locking its claim, and finished; a sink found restored is made safe again."""
     if intent.recovery is not None:
-        recovery_run(intent, report)
+        if not (intent.arguments.get("gives_up") and recovery_give_up(intent, report, _left_with(intent.recovery))):
+            recovery_run(intent, report)
         return None
     if intent.sink is None:
         raise Refused("settling", "neither a recovery nor a sink is named", "Name one of the two.")
     return _sink_settle(intent, report, intent.sink)
+
+
+def _left_with(recovery: Recovery) -> FencepostError:
+    """What the recovery's last work ended with."""
+    return FencepostError(str((recovery.problem or {}).get("text") or "Its work ended without an outcome."))
 
 
 def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
@@ -45,7 +52,8 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
-    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, intent=intent)
+    paths = paths_read(pipeline)
+    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
     sink_clear(
         sink,
         _said(connector.state()),

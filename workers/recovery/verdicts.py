@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,19 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
+from recovery_api.domain.conditions import UndisciplinedPath, undisciplined_weaknesses
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
-from recovery_api.domain.verdicts import Below, Status, Verdict
-from recovery_api.models import Audit, AuditStatus, Intent, Pipeline, Recovery
+from recovery_api.domain.grounds import Standing
+from recovery_api.domain.statuses import given_says
+from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
+from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
-from workers.connectors.base import LaneReading
+from recovery_api.services.grounds import ground_refute
+from workers.connectors.base import LaneReading, SafeFrontier
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
 from workers.spark.jobs.audit import Evidence, LaneEvidence
-
-STATUS = {
-    Status.EXACTLY_ONCE: AuditStatus.EXACTLY_ONCE,
-    Status.OWED: AuditStatus.OWED,
-    Status.HAZARD: AuditStatus.HAZARD,
-    Status.ACKNOWLEDGED: AuditStatus.ACKNOWLEDGED,
-    Status.UNKNOWN: AuditStatus.UNKNOWN,
-}
-WORST_FIRST = (Status.HAZARD, Status.OWED, Status.UNKNOWN, Status.ACKNOWLEDGED, Status.EXACTLY_ONCE)
 
 
 def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
@@ -38,9 +33,9 @@ def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
     return {lane: _lane_verdict(found, lane_found) for lane, lane_found in found.lanes.items()}
 
 
-def verdict_worst(judged: Mapping[str, Verdict]) -> Verdict:
-    """The verdict that speaks for the pipeline: the worst lane's."""
-    return min(judged.values(), key=lambda verdict: WORST_FIRST.index(verdict.status))
+def total_says(total: Total) -> list[str]:
+    """The verdict's sentences; of what is unknown, why."""
+    return [*total.says, *total.unknown_because]
 
 
 def audit_write(
@@ -49,21 +44,38 @@ def audit_write(
     *,
     started_at: datetime,
     is_full: bool,
+    paths: Sequence[UndisciplinedPath] = (),
     intent: Intent | None = None,
     recovery: Recovery | None = None,
+    but: Plan | None = None,
 ) -> Audit:
-    """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction."""
+    """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
+
+    `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
+    reading was made for, which late rows do not void.
+    """
     judged = lane_verdicts(found)
-    worst = verdict_worst(judged)
+    total = verdict_total(judged)
     counts = [verdict.counts for verdict in judged.values()]
+    late_refute(pipeline, found, but)
     return audit_record(
         pipeline,
-        status=STATUS[worst.status],
-        exit_code=worst.exit_code,
+        status=total.status,
+        exit_code=total.exit_code,
         now=timezone.now(),
         started_at=started_at,
+        record_read_at=found.record_read_at,
         is_full=is_full,
-        says=" ".join([*worst.says, *_duplicates_says(found), *_gaps_says(found), *_above_says(found)]),
+        says=" ".join(
+            [
+                *total_says(total),
+                *late_says(found),
+                *_duplicates_says(found),
+                *_gaps_says(found),
+                *_above_says(found),
+            ]
+        ),
+        givens=list(total.given),
         intent=intent,
         recovery=recovery,
         generation=recovery.generation if recovery else None,
@@ -72,16 +84,16 @@ def audit_write(
         listing=listing_rows(found),
         frontier=frontier_as_row({lane: one.frontier for lane, one in found.lanes.items()}),
         lanes={lane: lane_row(found, found.lanes[lane], verdict) for lane, verdict in judged.items()},
-        lost_count=sum(max(one.lost_retained, one.lost_journal) for one in counts),
+        lost_count=sum(one.lost_of[0] for one in counts),
         premature_count=sum(one.premature for one in counts),
         duplicate_count=sum(one.duplicate_payloads for one in counts),
         acknowledged_count=sum(one.acknowledged for one in counts),
-        obligation_count=sum(one.obligations_retained for one in counts),
+        obligation_count=sum(one.lost_of[1] for one in counts),
         accepted_count=sum(one.accepted_rows for one in counts),
-        weaknesses=weaknesses(found, judged),
+        weaknesses=weaknesses(found, judged, paths),
         source_snapshot=found.source_reading.identity,
         sink_snapshot=found.sink_reading.identity,
-        matching=worst.matching,
+        matching="by coordinate" if any(one.rows_by_coordinate for one in counts) else "by payload",
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
@@ -103,7 +115,12 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
             "waits_for": list(safe.waits_for),
             "weakness": safe.weakness,
             "standing": safe.standing.value,
+            "coordinate": coordinate_as_row(safe.coordinate) if safe.coordinate else None,
+            "catalogue": safe.catalogue,
+            "incarnation": safe.incarnation,
         },
+        "source_xmin": found.source_reading.handle.get("xmin"),
+        "late": lane.late.says if lane.late else None,
         "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
         "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
         "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
@@ -145,9 +162,9 @@ def evidence_digest(found: Evidence) -> str:
     return hashlib.sha256(json.dumps(bound, sort_keys=True).encode()).hexdigest()
 
 
-def weaknesses(found: Evidence, judged: Mapping[str, Verdict]) -> list[str]:
-    """Every assumption the verdict makes, once."""
-    said = [*found.source_reading.weaknesses, *found.sink_reading.weaknesses]
+def weaknesses(found: Evidence, judged: Mapping[str, Verdict], paths: Sequence[UndisciplinedPath] = ()) -> list[str]:
+    """Every assumption the verdict makes, once; what can pass the sink's fence (C1) among them."""
+    said = [*found.source_reading.weaknesses, *found.sink_reading.weaknesses, *undisciplined_weaknesses(paths)]
     for verdict in judged.values():
         said += verdict.weaknesses
     return list(dict.fromkeys(said))
@@ -155,12 +172,13 @@ def weaknesses(found: Evidence, judged: Mapping[str, Verdict]) -> list[str]:
 
 def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
     safe = lane.reading.safe
-    certified = found.spec.questions[lane.lane].certified_below
+    certified = found.certified.get(lane.lane)
     below = Below.NOTHING_DROPPED
     if lane.counts.justification_unknown and found.source_reading.is_complete:
         below = Below.NOTHING
     elif lane.reading.floor is not None:
-        below = Below.CERTIFIED if certified is not None and lane.reading.floor <= certified else Below.NOTHING
+        is_certified = certified is not None and lane.reading.floor <= certified.frontier
+        below = Below.CERTIFIED if is_certified else Below.NOTHING
     return verdicts.verdict_make(
         lane.lane,
         found.spell(lane.frontier),
@@ -168,6 +186,8 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
         verdicts.Evidence(
             below=below,
             unread=_unread(found, lane.reading),
+            doubts=_doubts(found, lane),
+            given=_given(safe) + (certified.given if below is Below.CERTIFIED and certified else ()),
             weaknesses=(safe.weakness,) if safe.weakness else (),
             grounds=(
                 f"Safe frontier by {safe.ground}: {safe.says}",
@@ -175,6 +195,27 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
                 f"Sink snapshot {found.sink_reading.identity}",
             ),
         ),
+    )
+
+
+def _given(safe: SafeFrontier) -> tuple[str, ...]:
+    """What the safe frontier takes on somebody's word, or assumes, as *given …* goes on. Empty: it is proven."""
+    return () if safe.standing is Standing.PROVEN else (given_says(safe.standing, safe.given),)
+
+
+def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
+    """A cursor cannot show that anything was delivered; one beyond the newest event shows that events are not seen.
+
+    Where the source purges what was delivered that is its ordinary state.
+    """
+    cursor, head = found.cursors.get(lane.lane), lane.reading.head
+    is_purged = found.spec.source.options.get("retention") == "purges"
+    if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
+        return ()
+    newest = f"the newest event ({found.spell(head)})" if head is not None else "every event: the source shows none"
+    return (
+        f"The relay's cursor ({found.spell(cursor.coordinate)}) lies beyond {newest}. The source no longer shows what "
+        "the relay read (a restore, rows deleted), or the cursor is mapped wrongly: look at both before you trust this.",
     )
 
 
@@ -189,16 +230,35 @@ def _above_says(found: Evidence) -> list[str]:
     return said
 
 
+def late_refute(pipeline: Pipeline, found: Evidence, but: Plan | None = None) -> None:
+    """What was concluded before on a ground that late rows refute is void from now on."""
+    for lane in found.lanes.values():
+        if lane.late:
+            lowest = min(lane.late.first, default=None)
+            ground_refute(
+                pipeline.source, lane.lane, lowest, lane.late.says, actor="worker", now=timezone.now(), but=but
+            )
+
+
+def late_says(found: Evidence) -> list[str]:
+    """What came in at or below a frontier after it was taken to be safe."""
+    return [f"Late: {lane.late.says}." for lane in found.lanes.values() if lane.late]
+
+
 def _gaps_says(found: Evidence) -> list[str]:
-    """How many numbers of a sequence hold no committed row up to the frontier, which is no loss."""
-    counts = {lane.lane: gap_count(found, lane) for lane in found.lanes.values()}
-    return [
-        f"{count} {'number' if count == 1 else 'numbers'} up to {found.spell(found.lanes[lane].frontier)} "
-        f"{'has' if count == 1 else 'have'} no committed row, and nothing old enough can still commit one: "
-        "a benign gap, as rollbacks leave it."
-        for lane, count in counts.items()
-        if count
-    ]
+    """How many numbers of a sequence hold no committed row up to the frontier. As sure as the ground, and no surer."""
+    said = []
+    for lane in found.lanes.values():
+        count = gap_count(found, lane)
+        if not count:
+            continue
+        ids = f"{count:,} {'id' if count == 1 else 'ids'} up to {found.spell(lane.frontier)}"
+        if lane.reading.safe.standing is Standing.PROVEN:
+            said.append(f"{ids} {'was' if count == 1 else 'were'} never committed (rollbacks). Harmless.")
+        else:
+            has = "has" if count == 1 else "have"
+            said.append(f"{ids} {has} no row: rolled back, or still open, which only the ground rules out.")
+    return said
 
 
 def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:

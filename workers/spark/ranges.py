@@ -12,8 +12,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError
-from workers.connectors.base import CoordinateRange, Reading, Width
+from workers.connectors.base import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.registry import connector_make
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, entry_digests
+from workers.evidence.folder import folder_error
 from workers.evidence.kernel import LaneQuestion, judge_block
 from workers.spark.session import engine_errors_mapped, error_rows_raise
 
@@ -71,6 +72,8 @@ class MeetSpec:
     approved: str | None = None
     excluded: pa.Table | None = None
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
+    earlier: Mapping[str, Coordinate] = field(default_factory=dict)
+    """Where an earlier reading judged each lane: its history there is fingerprinted again."""
 
 
 def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
@@ -115,6 +118,10 @@ def summary_row(index: int, lane: str, body: Callable[[], dict[str, Any]]) -> pa
         summary = json.dumps(body())
     except FencepostError as failure:
         error = json.dumps(failure.as_row(), default=str)
+    except OSError as failure:  # of the evidence folder, or this machine's; a connector maps its end's own
+        if (away := folder_error(failure)) is None:
+            raise
+        error = json.dumps(away.as_row())
     imports_freeze()
     return pa.RecordBatch.from_arrays(
         [pa.array([index]), pa.array([lane]), pa.array([summary], pa.string()), pa.array([error], pa.string())],
@@ -156,8 +163,9 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     range_ = spec.ranges[index]
     question = spec.questions[range_.lane]
     with_key = question.scope is not None
+    late = LateRows(question.frontier)
     history = _table(
-        spec.source.connector().read_history(spec.source_reading, range_, spec.width, with_key=with_key)
+        spec.source.connector().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
         if range_.lane in spec.source_reading.lanes
         else iter(())
     )
@@ -174,6 +182,12 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "history": history_fingerprint(history, question.frontier),
         "stranded": _stranded(question, history, accepted),
     }
+    if range_.lane in spec.earlier:
+        at = spec.earlier[range_.lane]
+        is_same = at == question.frontier
+        summary["earlier"] = summary["history"] if is_same else history_fingerprint(history, at)
+    if late.first:
+        summary["late"] = _late(late, verdict.findings)
     if spec.approved is not None:
         summary["approval"] = _against_approved(spec, range_, question, batch, accepted)
     return summary
@@ -243,6 +257,21 @@ def _against_approved(
         "landed_meanwhile": gone.num_rows - unaccepted.num_rows,
         "acknowledged_since": unaccepted.num_rows - unexplained.num_rows,
         "unexplained": unexplained.num_rows,
+    }
+
+
+def _late(late: LateRows, findings: pa.Table) -> dict[str, Any]:
+    """What was seen of late rows in this range, and which of the named ones the sink lacks."""
+    lost = findings.filter(pc.equal(findings["finding"], "lost")).select(["position", "ordinal"])
+    first = [(one.position, one.ordinal) for one in late.first]
+    named = pa.table({"position": [one for one, _ in first], "ordinal": [one for _, one in first]})
+    lacking = lost.join(named, ["position", "ordinal"], join_type="left semi").to_pylist()
+    missing = {(row["position"], row["ordinal"]) for row in lacking}
+    return {
+        "count": late.count,
+        "written_since": late.written_since,
+        "first": first,
+        "missing": [pair for pair in first if pair in missing],
     }
 
 

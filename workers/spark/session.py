@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
+from workers.connectors.progress import progress_beat
+from workers.spark.calls import calls_bound
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,11 +33,18 @@ SIGNS_OF_ABSENCE = (
     "RETRIES_EXCEEDED",
     "INVALID_HANDLE.SESSION",
     "StatusCode.UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
     "NO_ACTIVE_SESSION",  # the client closed itself: a restarted server took the id for a new session's
     "incorrect server side session identifier",
     "Python worker exited unexpectedly",  # an executor was lost, oftener than Spark tries a task again
     "ExecutorLostFailure",
 )
+STATUSES = {
+    "UNAVAILABLE": "failed to connect (UNAVAILABLE)",
+    "DEADLINE_EXCEEDED": "no answer in time (DEADLINE_EXCEEDED)",
+    "UNAUTHENTICATED": "it does not know the token (UNAUTHENTICATED)",
+    "PERMISSION_DENIED": "the token may not do this (PERMISSION_DENIED)",
+}
 _sessions: dict[int, SparkSession] = {}
 _lock = threading.Lock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
@@ -206,6 +215,8 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         raise BadInput("SPARK_REMOTE", _reason(error), "It reads sc://host:port/;name=value;…") from error
     policy = DefaultPolicy(max_retries=6, initial_backoff=100, backoff_multiplier=2, max_backoff=2000)
     session.client.set_retry_policies([policy])
+    calls_bound(session)
+    session.registerProgressHandler(_Heard())
     # Its own farewell at exit asks a server that may be gone, with all its retries; ours is `session_drop`.
     atexit.unregister(session.client._on_exit)
     if is_probed:
@@ -217,6 +228,23 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
             _close(session)
             raise
     return session
+
+
+class _Heard:
+    """Spark's word on a running job is progress where a task ended or bytes were read, and not merely that it answers."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str | None, tuple[int, int]] = {}
+
+    def __call__(self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        stages = list(stages or ())
+        now = (sum(one.num_completed_tasks for one in stages), sum(one.num_bytes_read for one in stages))
+        if done or now != self._seen.get(operation_id, (0, 0)):
+            progress_beat()
+        if done:
+            self._seen.pop(operation_id, None)
+        else:
+            self._seen[operation_id] = now
 
 
 def _activate(session: SparkSession) -> None:
@@ -240,7 +268,9 @@ def _close(session: SparkSession) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """One line of an error that may hold a whole gRPC report or a JVM stack."""
-    text = str(error).strip() or type(error).__name__
-    details = re.search(r'details = "(.*)"', text)
-    return (details.group(1) if details else text.splitlines()[0])[:300]
+    """Why, in words that hold nothing of a task's rows: gRPC's status, Spark's error condition, or a sign we know."""
+    text = str(error)
+    if (code := re.search(r"StatusCode\.([A-Z_]+)", text)) is not None:
+        return STATUSES.get(code[1], code[1])
+    condition = getattr(error, "getCondition", lambda: None)()
+    return condition or next((sign for sign in SIGNS_OF_ABSENCE if sign in text), type(error).__name__)

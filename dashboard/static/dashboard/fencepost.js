@@ -63,7 +63,15 @@
   function chartsDraw(root) { root.querySelectorAll("[data-figure]").forEach(chartDraw); }
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { chartsDraw(document); });
 
-  function begin() { copyButtonsShow(document); chartsDraw(document); }
+  /* What cannot be used as given is looked at first, wherever on the page it stands. */
+  function wrongFieldShow() {
+    var wrong = document.querySelector('[aria-invalid="true"]');
+    if (!wrong) return;
+    wrong.focus({ preventScroll: true });
+    wrong.scrollIntoView({ block: "center" });
+  }
+
+  function begin() { copyButtonsShow(document); chartsDraw(document); wrongFieldShow(); }
   if (document.readyState === "complete") begin(); else window.addEventListener("load", begin);
   document.addEventListener("htmx:load", function (event) { copyButtonsShow(event.target); chartsDraw(event.target); });
 })();

@@ -158,7 +158,7 @@ def _value(kind: HasOptions, option: Option, value: Any) -> Any:
                 raise BadInput(
                     field,
                     "is not a reference",
-                    "Write env:NAME or file:/path; the credential itself is never stored.",
+                    "Write env:FENCEPOST_END_NAME or file:/path; the credential itself is never stored.",
                 )
             return value
         case _:

@@ -146,7 +146,7 @@ KIND = Kind(
         ),
         Option(
             "drill_connection",
-            "Where the connection string of a login that may make a drill's schema and roles is kept: env:NAME or "
+            "Where the connection string of a login that may make a drill's schema and roles is kept: env:FENCEPOST_END_NAME or "
             "file:/path. Without it drills use `connection`.",
             "reference",
         ),

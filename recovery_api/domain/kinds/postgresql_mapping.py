@@ -16,14 +16,21 @@ IDENTIFIER_BYTES = 63
 CONNECTION_OPTIONS = (
     Option(
         "connection",
-        "Where the connection string is kept: env:NAME or file:/path. A libpq URL or key=value string.",
+        "Where the connection string is kept: env:FENCEPOST_END_NAME or file:/path. A libpq URL or key=value string.",
         type="reference",
         is_required=True,
     ),
     Option("connect_timeout_seconds", "How long to wait for a connection.", type="integer", default=10, minimum=1),
     Option(
+        "answer_timeout_seconds",
+        "How long the server may stay silent in a step, besides what its entries add, before the step is given up.",
+        type="integer",
+        default=30,
+        minimum=1,
+    ),
+    Option(
         "statement_timeout_seconds",
-        "How long one statement may run; 0 is no limit.",
+        "How long one statement may run; 0 is no limit for readings, and the role's own for what writes.",
         type="integer",
         default=0,
         minimum=0,

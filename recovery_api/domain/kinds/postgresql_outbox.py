@@ -89,7 +89,8 @@ KIND = Kind(
         ),
         Option(
             "numbers_are_drawn_in_insert",
-            "Your word that no client draws a number before its INSERT, where the catalogue cannot show it.",
+            "Your word, recorded with your name, that no client draws or supplies a coordinate of its own, where the catalogue"
+            " cannot show it.",
             type="boolean",
             default=False,
         ),

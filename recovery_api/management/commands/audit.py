@@ -35,7 +35,11 @@ class Command(FencepostCommand):
         )
         follow = f"Look again: manage.py intents wait {intent.id}"
         if not is_waiting(options):
-            return Shown(intent_as_row(intent), [f"Audit queued as {intent.id}.", follow], UNKNOWN)
+            says = f"An equal audit is queued already and not begun: this one joined it, {intent.id}."
+            says = says if intent.is_joined else f"Audit queued as {intent.id}."
+            return Shown(intent_as_row(intent), [says, follow], UNKNOWN)
+        if intent.is_joined:
+            self.stderr.write(f"An equal audit was queued already and not begun; waiting for that one, {intent.id}.")
         ended = intent_await(intent, options, self.stderr)
         if (problem := intent_problem(ended, follow)) is not None:
             return problem

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.drills import DrillName
 from recovery_api.domain.errors import BadInput
 from recovery_api.management.base import DONE, OWED, UNKNOWN, FencepostCommand, Shown
@@ -57,7 +58,7 @@ class Command(FencepostCommand):
         drill, intent = drill_request(
             sink, actor=options["actor"], now=now, names=options["only"], wake=not options["here"]
         )
-        follow = f"Look again: manage.py drill {sink.name} --history"
+        follow = f"Look again: {command_line('drill', sink.name, '--history')}"
         if not is_waiting(options):
             return Shown(drill_as_row(drill), [f"Drill queued as {intent.id}.", follow], UNKNOWN)
         ended = intent_await(intent, options, self.stderr)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.management.base import DONE, UNKNOWN, FencepostCommand, Shown
 from recovery_api.management.generations import generations_body, generations_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
@@ -30,7 +31,8 @@ class Command(FencepostCommand):
         if is_waiting(options):
             intent = sink_read_request(pipeline.sink, actor=options["actor"], now=now, wake=not options["here"])
             reading = intent_await(intent, options, self.stderr)
-            if (problem := intent_problem(reading, f"Look again: manage.py generations {pipeline.name}")) is not None:
+            follow = f"Look again: {command_line('generations', pipeline.name)}"
+            if (problem := intent_problem(reading, follow)) is not None:
                 return problem
         pipeline.sink.refresh_from_db()
         body = generations_body(pipeline, reading, now)

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from recovery_api.domain.errors import Refused
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.commands.audit import audit_shown
 from recovery_api.management.commands.plan import plan_shown
@@ -15,7 +14,7 @@ from recovery_api.models import Intent
 from recovery_api.rows import intent_as_row
 from recovery_api.selectors.intents import intent_get, intent_list
 from recovery_api.selectors.recoveries import recovery_get
-from recovery_api.services.intents import intent_cancel
+from recovery_api.services.intents import intent_withdraw
 
 SHOWN = 20
 
@@ -39,8 +38,7 @@ class Command(FencepostCommand):
             return Shown({"intents": rows}, [_line(row) for row in rows] or ["Nothing is queued or running."])
         intent = intent_get(options["intent"])
         if options["what"] == "cancel":
-            if not intent_cancel(intent, actor=options["actor"], now=now):
-                raise Refused(f"Cancelling {intent}", "somebody took it, or it is over", "")
+            intent_withdraw(intent, actor=options["actor"], now=now)
             row = intent_as_row(intent_get(intent.id))
             return Shown(row, [_line(row)])
         if options["what"] == "show":

@@ -14,7 +14,7 @@ from recovery_api.services.omissions import omission_acknowledge, omission_withd
 
 
 class Command(FencepostCommand):
-    help = "Acknowledged omissions: coordinates taken out of the obligation on purpose, each with its reason."
+    help = "Acknowledged omissions: events that are never to be delivered, each with its reason."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
@@ -37,7 +37,7 @@ class Command(FencepostCommand):
         common = {"actor": options["actor"], "now": now, "lane": options["lane"]}
         if options["what"] == "acknowledge":
             omission = omission_acknowledge(pipeline, options["coordinate"], reason=options["reason"], **common)
-            says = "It stays lost in the verdict, listed apart, and is never re-driven."
+            says = "It stays lost, is listed apart, and is never sent."
         else:
             omission = omission_withdraw(pipeline, options["coordinate"], **common)
             says = "It is owed again."

@@ -7,8 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadFile, BadInput
-from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
+from recovery_api.domain.outcomes import exit_code_worst
+from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
 from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
@@ -40,7 +42,8 @@ class Command(FencepostCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
-        subcommand_add(subparsers, "list", "every pipeline with its status")
+        listed = subcommand_add(subparsers, "list", "every pipeline with its status")
+        listed.add_argument("--check", action="store_true", help="exit as the worst of them: 1, 3, 4, 0, in that order")
         add = subcommand_add(subparsers, "add", "test both ends and register a pipeline")
         add.add_argument("name", nargs="?", help="its name (or in the file)")
         add.add_argument("--source", help="a registered source")
@@ -88,7 +91,8 @@ class Command(FencepostCommand):
 
     def _list(self, now: datetime, options: dict[str, Any]) -> Shown:
         rows = [status_as_row(status) for status in fleet_status(now)]
-        return Shown({"pipelines": rows}, status_lines(rows))
+        code = exit_code_worst(row["exit_code"] for row in rows) if options["check"] else DONE
+        return Shown({"pipelines": rows}, status_lines(rows), code)
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])
@@ -124,7 +128,7 @@ class Command(FencepostCommand):
                 lines = [*failed.lines, "The pipeline was not registered (--no-test registers it untested)."]
                 return Shown({**failed.body, "registered": False}, lines, failed.code)
         row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
-        next_step = f"Next: manage.py audit {name} --wait"
+        next_step = f"Next: {command_line('audit', name, '--wait')}"
         return Shown({**row, "registered": True}, [f"Registered {pipeline_lines(row)[0]}", next_step])
 
     def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.outcomes import exit_code_worst
 from recovery_api.domain.plans import EvidenceClass
 from recovery_api.management.base import DONE, OWED, UNKNOWN, FencepostCommand, Shown
 from recovery_api.management.lines import plan_lines
@@ -20,7 +21,7 @@ CODES = {PlanState.NOTHING_OWED: DONE, PlanState.READY: OWED, PlanState.APPROVED
 
 
 class Command(FencepostCommand):
-    help = "Plan a recovery: what would be sent, on which evidence. Inert. Exits 0 nothing owed, 1 owed, 3 refused."
+    help = "Plan a recovery: what would be sent, on which evidence. Inert. Exits 0 nothing owed, 1 owed, 3 refused or unknown, 4 nothing owed, given what is named."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -52,5 +53,8 @@ def plan_shown(plan_id: str) -> Shown:
     plan = plan_get(plan_id)
     row = plan_as_row(plan)
     code = CODES.get(PlanState(plan.state), UNKNOWN)
-    is_stuck = any(int(plan.batch.get(name, 0)) for name in STUCK)
-    return Shown(row, plan_lines(row), OWED if code == DONE and is_stuck else code)
+    if code == DONE and any(int(plan.batch.get(name, 0)) for name in STUCK):
+        code = OWED
+    if code == DONE and plan.audit is not None:  # nothing to send is as well as the reading that found it
+        code = exit_code_worst([code, plan.audit.exit_code])
+    return Shown(row, plan_lines(row), code)

@@ -11,7 +11,8 @@ from recovery_api.management.recoveries import recovery_follow, recovery_shown
 from recovery_api.management.waiting import wait_arguments
 from recovery_api.models import Wanted
 from recovery_api.rows import event_as_row, recovery_as_row
-from recovery_api.selectors.recoveries import recovery_get, timeline
+from recovery_api.selectors.intents import intent_waiting
+from recovery_api.selectors.recoveries import recovery_get, recovery_intent, timeline
 from recovery_api.services.recoveries import recovery_settle_request, recovery_want
 
 WANTED = {"stop": Wanted.STOP, "pause": Wanted.PAUSE, "resume": Wanted.RUN}
@@ -42,5 +43,10 @@ class Command(FencepostCommand):
             return recovery_follow(recovery, options, self.stderr)
         wanted = recovery_want(recovery, WANTED[what], actor=options["actor"], now=now, reason=options["reason"])
         row = recovery_as_row(wanted)
-        says = f"Asked to {what}; the worker obeys between two steps."
-        return recovery_shown(wanted) if wanted.outcome else Shown(row, [*recovery_lines(row), says])
+        if wanted.outcome:
+            return recovery_shown(wanted)
+        lines = [*recovery_lines(row), f"Asked to {what}. Look again: manage.py recovery {wanted.id}"]
+        live = recovery_intent(wanted)
+        if live is not None and (waiting := intent_waiting(live, now)) is not None and waiting.is_alone:
+            lines.append(f"{waiting.says} {waiting.remedy}")
+        return Shown(row, lines)

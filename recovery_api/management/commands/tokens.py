@@ -6,12 +6,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandParser
 
-from recovery_api.domain.errors import NotFound
+from recovery_api.domain.errors import BadInput, NotFound
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.rows import token_as_row
 from recovery_api.selectors.people import roles_of
 from recovery_api.selectors.tokens import token_get, token_list
-from recovery_api.services.tokens import DAYS, token_create, token_revoke
+from recovery_api.services.tokens import DAYS, token_create, token_revoke, tokens_end
 
 
 class Command(FencepostCommand):
@@ -28,13 +28,19 @@ class Command(FencepostCommand):
         add.add_argument("--days", type=int, default=DAYS, help=f"how long it stands (default {DAYS})")
         listed = subcommand_add(subparsers, "list", "every token, or one person's")
         listed.add_argument("person", nargs="?")
-        revoke = subcommand_add(subparsers, "revoke", "end a token now")
-        revoke.add_argument("token", help="its id, as listed")
+        revoke = subcommand_add(subparsers, "revoke", "end a token now, or all of a person's")
+        revoke.add_argument("token", nargs="?", help="its id, as listed")
+        revoke.add_argument("--all-of", metavar="PERSON", help="every token of this person: a new password ends none")
 
     def answer(self, now: datetime, **options: Any) -> Shown:
         if options["what"] == "add":
             return self._add(now, options)
+        if options["what"] == "revoke" and options["all_of"]:
+            ended = tokens_end(_person(options["all_of"]), actor=options["actor"], now=now)
+            return Shown({"person": options["all_of"], "ended": ended}, [f"{ended} ended."])
         if options["what"] == "revoke":
+            if not options["token"]:
+                raise BadInput("token", "is missing", "Name its id, or --all-of PERSON.")
             row = token_as_row(token_revoke(token_get(options["token"]), actor=options["actor"], now=now), now)
             return Shown(row, [_line(row)])
         found = token_list(_person(options["person"]) if options["person"] else None)

@@ -127,6 +127,7 @@ def test_schemathesis_finds_no_failure_against_the_running_api(
             "--no-color",
             "--continue-on-failure",
             "--exclude-path-regex=^/api/v1/tokens/",
+            "--exclude-operation-id=revoke_tokens",  # it would end its own
         ],
         cwd=tmp_path,
         capture_output=True,

@@ -30,6 +30,7 @@ def make_audit(pipeline, at, **more):
     return Audit.objects.create(
         pipeline=pipeline,
         **{"status": "owed", "exit_code": 1, "is_full": True, "frontier": FRONTIER, **more},
+        record_read_at=at,
         started_at=at,
         finished_at=at,
     )

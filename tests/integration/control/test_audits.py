@@ -49,9 +49,12 @@ def test_audit_of_a_lost_intent_is_not_recorded(pipeline, now, later):
 @pytest.mark.parametrize(
     ("fields", "name"),
     [
-        ({"status": "unknown", "exit_code": 0}, "unknown is never clean"),
+        ({"status": "unknown", "exit_code": 0}, "an audit exits as its status says"),
         ({"lost_count": 1}, "exactly once has nothing lost and no hazard"),
-        ({"exit_code": 4, "status": "owed"}, "an audit exit code is known"),
+        ({"exit_code": 5, "status": "owed"}, "an audit exit code is known"),
+        ({"exit_code": 4, "status": "owed"}, "an audit exits as its status says"),
+        ({"status": "exactly_once_given", "exit_code": 4}, "only what was given nothing is exactly once"),
+        ({"givens": ["a grace of 30 s"]}, "only what was given nothing is exactly once"),
     ],
 )
 def test_verdict_that_contradicts_itself_is_refused_by_the_database(pipeline, now, fields, name):
@@ -109,3 +112,31 @@ def test_nothing_that_is_told_of_can_be_deleted(pipeline, now):
         pipeline.delete()
     with pytest.raises(IntegrityError), transaction.atomic():
         Event.objects.create(at=now, kind="unheard of", actor="x", says="x")
+
+
+def at(position):
+    return {"0": {"position": str(position), "ordinal": "0"}}
+
+
+def test_t10_the_database_keeps_what_no_later_reading_took_back(pipeline, now, later):
+    """An audit's success, then a plan that found something further on, then a verification that ends last."""
+    record(pipeline, now, frontier=at(9200))
+    owed = record(
+        pipeline, later(minutes=2), "owed", 1, frontier=at(12200), lost_count=3000, started_at=later(minutes=1)
+    )
+    slow = record(pipeline, later(minutes=5), frontier=at(9200), started_at=later(seconds=30))
+    status = fleet_status(later(minutes=5))[0]
+    assert (status.status, status.audit) == ("owed", owed)
+    slow.refresh_from_db()
+    assert not slow.is_standing  # it ended last, and was read before
+    cleared = record(pipeline, later(minutes=6), frontier=at(12200))
+    status = fleet_status(later(minutes=6))[0]
+    assert (status.status, status.audit) == ("exactly_once", cleared)
+    assert list(Audit.objects.filter(is_standing=True)) == [cleared]
+
+
+def test_t10_a_reading_that_ends_last_but_was_read_first_decides_nothing(pipeline, now, later):
+    record(pipeline, later(minutes=2), "owed", 1, lost_count=3, started_at=later(minutes=1))
+    early = record(pipeline, later(minutes=3), record_read_at=now, started_at=now)
+    early.refresh_from_db()
+    assert not early.is_standing and fleet_status(later(minutes=3))[0].status == "owed"

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
-from recovery_api.domain.errors import FrontierRefused, Unreachable
+from recovery_api.domain.errors import FrontierRefused, Refused, Unreachable
 from recovery_api.models import Intent, Pipeline, Plan, Recovery, Source
+from recovery_api.services.plans import plan_approve
 from tests.integration.control import paper_runner
 
 
@@ -48,7 +50,7 @@ def _paper_worker(settings):
 @pytest.fixture
 def approved(pipeline):
     plan = Plan.objects.get(id=run("plan", "mail", "--here", "--json", "--actor", "author").body["plan"])
-    run("approve", plan.id, "--digest", "d1", "--actor", "approver")
+    plan_approve(plan.id, "d1", "approver", timezone.now())
     return plan
 
 
@@ -151,7 +153,7 @@ def test_pipeline_is_registered_after_testing_both_ends(pipeline):
 
 def test_audit_exits_as_judge_does(pipeline):
     said = run("audit", "mail", "--here")
-    assert said.code == 1 and "mail: owed at f = 42" in said.out and "manage.py plan mail" in said.out
+    assert said.code == 1 and "mail: owed, f = 42" in said.out and "manage.py plan mail" in said.out
     paper_runner.ANSWERS["audit"] = {"status": "exactly_once", "exit_code": 0, "lost_count": 0}
     assert run("audit", "mail", "--here", "--json").body["status"] == "exactly_once"
     paper_runner.ANSWERS["audit"] = {"status": "unknown", "exit_code": 3}
@@ -162,7 +164,11 @@ def test_audit_that_nobody_waits_for_is_not_called_clean(pipeline):
     said = run("audit", "mail", "--json")
     assert said.code == 3 and said.body["state"] == "queued"
     shown = run("intents", "wait", said.body["intent"], "--timeout", "0")
-    assert shown.code == 3 and "No worker has taken it yet" in shown.out and "--here" in shown.out
+    assert (
+        shown.code == 3
+        and "no worker has taken it yet. No worker has been heard of." in shown.out
+        and "--here" in shown.out
+    )
     assert run("intents", "cancel", said.body["intent"]).code == 0
 
 
@@ -192,6 +198,8 @@ def test_plan_approve_redrive(pipeline):
     assert planned.code == 1 and planned.body["planned"] == 3
     plan = planned.body["plan"]
     assert f"approve {plan} --digest d1" in run("plan", plan).out
+    assert run("pipelines", "edit", "mail", "--option", "approval_by_command=true").code == 0
+    plan = run("plan", "mail", "--here", "--json", "--actor", "author").body["plan"]
     assert run("approve", plan, "--digest", "d1", "--actor", "author").code == 2
     assert run("approve", plan, "--digest", "d0", "--actor", "approver").code == 2
     assert run("approve", plan, "--digest", "d1", "--actor", "approver").code == 0
@@ -203,6 +211,47 @@ def test_plan_approve_redrive(pipeline):
     assert [word in told.out for word in ("plan approved", "recovery requested", "recovery finished")] == [True] * 3
     assert "pipeline created" in run("pipelines", "timeline", "mail").out
     assert "ended exactly once" in run("recovery", done.body["recovery"]).out
+
+
+def test_t25_a_typed_name_is_marked_and_is_no_second_pair_of_eyes(pipeline):
+    plan = run("plan", "mail", "--here", "--json", "--actor", "author").body["plan"]
+    said = run("approve", plan, "--digest", "d1", "--actor", "approver")
+    assert said.code == 2 and "approver is a typed name, not a person who signed in" in said.err
+    assert f"/plans/{plan}/" in said.err and "--option approval_by_command=true" in said.err
+    with pytest.raises(Refused, match="author is its author"):  # the name that somebody typed may be this person's
+        plan_approve(plan, "d1", "author", timezone.now())
+    plan_approve(plan, "d1", "approver", timezone.now())
+    run("redrive", plan, "--reason", "relay died", "--confirm", "mail", "--here", "--actor", "ada")
+    told = run("recovery", "mail", "timeline").out
+    assert "by command, as author (not signed in)" in told and "by command, as ada (not signed in)" in told
+    assert "approved by approver, by digest d1" in told
+
+
+def test_t25_a_pipeline_may_take_a_typed_name_for_a_person_and_shows_it(pipeline):
+    assert run("pipelines", "edit", "mail", "--option", "approval_by_command=true").code == 0
+    plan = run("plan", "mail", "--here", "--json", "--actor", "author").body["plan"]
+    assert run("approve", plan, "--digest", "d1", "--actor", "approver").code == 0
+    assert Plan.objects.get(id=plan).approved_by == "by command, as approver (not signed in)"
+    assert "approved by command, as approver (not signed in)" in run("plan", plan).out
+
+
+def test_t5_several_pipelines_exit_as_the_worst_of_them(pipeline):
+    run("sinks", "add", "post", "--kind", "paper_sink", "--option", "path=p", "--no-test")
+    run("pipelines", "add", "post", "--source", "mail-orders", "--sink", "post", "--no-test")
+    codes = []
+    for mail, post in (
+        ("exactly_once",) * 2,
+        ("exactly_once_given", "exactly_once"),
+        ("exactly_once_given", "unknown"),
+    ):
+        for name, status in (("mail", mail), ("post", post)):
+            givens = ["a grace of 30 s"] if status == "exactly_once_given" else []
+            code = {"exactly_once": 0, "exactly_once_given": 4, "unknown": 3}[status]
+            answer = {"status": status, "exit_code": code, "lost_count": 0, "givens": givens}
+            paper_runner.ANSWERS["audit"] = answer
+            assert run("audit", name, "--here").code == code
+        codes.append(run("pipelines", "list", "--check").code)
+    assert codes == [0, 4, 3] and run("pipelines", "list").code == 0
 
 
 def test_redrive_of_nothing_in_particular_is_refused(approved):

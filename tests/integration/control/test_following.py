@@ -9,10 +9,12 @@ from recovery_api.models import EventKind, IntentState, PlanState
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_estimate
 from recovery_api.selectors.recoveries import recovery_steps, timeline
+from recovery_api.selectors.workers import worker_last_seen
 from recovery_api.services.audits import audit_request
 from recovery_api.services.intents import intent_take, intent_withdraw
 from recovery_api.services.plans import plan_record, plan_request, plan_start
 from recovery_api.services.recoveries import recovery_request
+from recovery_api.services.workers import worker_say_gone, worker_say_present
 from tests.integration.control.conftest import FRONTIER
 
 
@@ -28,6 +30,30 @@ def test_a_worker_that_fell_silent_is_named(pipeline, now, later):
     intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/a", now)
     assert "Taken by host/1/a" in intent_waiting(intent, later(seconds=3)).says
     assert "host/1/a has been silent for 25 s" in intent_waiting(intent, later(seconds=25)).says
+
+
+def test_t18_a_process_that_died_with_the_work_and_no_worker_to_go_on_are_both_said(pipeline, now, later):
+    intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/here", now)
+    waiting = intent_waiting(intent, later(seconds=40))
+    assert waiting.is_alone
+    assert "host/1/here has been silent for 40 s. No worker has been heard of. Nobody goes on with it" in waiting.says
+    assert "make worker" in waiting.remedy
+    worker_say_present("host/2", ["spark", "default"], later(seconds=35))
+    assert "offered to another worker" in intent_waiting(intent, later(seconds=40)).remedy
+
+
+def test_t18_queued_work_says_when_the_last_worker_was_heard_of(pipeline, now, later):
+    intent = audit_request(pipeline, actor="ada", now=now)
+    worker_say_present("host/2", ["default"], now)
+    assert intent_waiting(intent, later(seconds=3)).says.endswith("No worker that is running takes the queue spark.")
+    says = intent_waiting(intent, later(minutes=4)).says
+    assert says.endswith("No worker has been heard of for 4 min.")
+    worker_say_present("host/3", ["spark"], later(minutes=4))
+    assert "busy with other work" in intent_waiting(intent, later(minutes=4)).remedy
+    worker_say_present("host/3", ["spark"], later(minutes=4), is_stopping=True)
+    assert "No worker has been heard of" in intent_waiting(intent, later(minutes=4)).says
+    worker_say_gone("host/3")
+    assert worker_last_seen() == now
 
 
 def test_withdrawn_work_refuses_the_plan_it_was_for(pipeline, now):

@@ -31,7 +31,7 @@ def test_generations_say_who_took_them_when_and_what_became_of_them(pipeline, ap
     assert (older["claim"]["superseded_by"], older["claim"]["superseded_who"]) == ("5", "recovery x as mailer")
     text = run("generations", "mail").out
     assert "superseded by generation 5 (recovery x as mailer) at 2026-03-01T03:00:09Z" in text
-    assert "7 landed, 1 were there already" in text and "never asked" in text
+    assert "7 delivered, 1 already present" in text and "never asked" in text
 
 
 def test_a_sink_that_contradicts_a_final_claim_is_shown_and_named_for_settling(pipeline, approved_plan, now):

@@ -44,7 +44,7 @@ def test_one_of_two_takers_gets_the_intent(queued, now, later):
 
 @pytest.mark.django_db(transaction=True)
 def test_many_takers_on_their_own_connections_take_an_intent_once(now, pipeline):
-    intents = [audit_request(pipeline, actor="on-call", now=now) for _ in range(20)]
+    intents = [audit_request(pipeline, actor="on-call", now=now, frontier=str(n)) for n in range(20)]
     takers = 6
     barrier = threading.Barrier(takers)
 
@@ -81,7 +81,7 @@ def test_a_taker_that_lost_its_intent_writes_nothing(queued, now, later):
 
 
 def test_sweep_leaves_a_beating_intent_and_offers_a_silent_one_again(pipeline, now, later):
-    beating, silent = (audit_request(pipeline, actor="on-call", now=now) for _ in range(2))
+    beating, silent = (audit_request(pipeline, actor="on-call", now=now, frontier=str(n)) for n in (1, 2))
     held = intent_take(beating.id, "one", now)
     intent_take(silent.id, "two", now)
     intent_progress(held, {"step": "read", "done": 1}, later(seconds=20))
@@ -119,7 +119,7 @@ def test_released_intent_comes_back_later_each_time_and_fails_in_the_end(queued,
 
 
 def test_intent_can_be_cancelled_until_it_is_taken(pipeline, now):
-    one, other = (audit_request(pipeline, actor="on-call", now=now) for _ in range(2))
+    one, other = (audit_request(pipeline, actor="on-call", now=now, frontier=str(n)) for n in (1, 2))
     assert intent_cancel(one, actor="on-call", now=now)
     assert not intent_cancel(one, actor="on-call", now=now)
     intent_take(other.id, "one", now)
@@ -141,7 +141,7 @@ def test_intent_whose_time_has_not_come_is_not_woken(queued, now, settings):
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_work_goes_on_when_the_control_databases_clock_jumps(pipeline, now, later, hours):
     """A dead worker's intent is offered again at once, and a live one takes it from there by beating."""
-    dead, alive, put_off = (audit_request(pipeline, actor="on-call", now=now) for _ in range(3))
+    dead, alive, put_off = (audit_request(pipeline, actor="on-call", now=now, frontier=str(n)) for n in (1, 2, 3))
     intent_take(dead.id, "one", now)
     held = intent_take(alive.id, "two", now)
     intent_release(intent_take(put_off.id, "three", now), TROUBLE, now)

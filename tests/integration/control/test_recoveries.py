@@ -237,7 +237,7 @@ def test_claim_keeps_its_final_state(recovery, pipeline, now, later):
     late = claim_record(recovery, CLAIMED, now=later(seconds=2))
     assert (late.state, late.landed_count, late.said_at) == ("fired", 3, later(seconds=1))
     assert recovery.generations.get().fate == "fired"
-    assert Event.objects.filter(kind="claim settled", says__contains="fired, 3 landed").exists()
+    assert Event.objects.filter(kind="claim settled", says__contains="fired, 3 delivered").exists()
 
 
 def test_generation_is_recorded_once(recovery, pipeline, now):

@@ -46,7 +46,7 @@ def test_unreachable_broker_is_only_logged(
 
 
 def test_sweep_stops_waking_once_the_broker_is_away(pipeline, now, later, settings, refusing_url, caplog):
-    intents = [audit_request(pipeline, actor="on-call", now=now) for _ in range(3)]
+    intents = [audit_request(pipeline, actor="on-call", now=now, frontier=str(n)) for n in range(3)]
     settings.REDIS_URL = refusing_url
     assert intents_sweep(later(minutes=1)).woken_count == 0
     assert len(caplog.records) == 1 and len(intents) == 3
@@ -67,11 +67,24 @@ def test_worker_is_woken_by_name_after_commit_and_never_for_what_was_rolled_back
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sweep_wakes_what_waits_once_in_a_while(pipeline, now, later, own_broker):
-    audit_request(pipeline, actor="on-call", now=now)
-    assert intents_sweep(later(seconds=5)).woken_count == 0
-    assert intents_sweep(later(seconds=15)).woken_count == 1
-    assert own_broker.llen("spark") == 2
+def test_l7_the_sweep_sends_no_second_wake_up_while_the_first_lies_at_the_broker(pipeline, now, later, own_broker):
+    """1,000 queued audits and one worker left 6,627 messages at the broker, by 200 every ten seconds."""
+    for number in range(300):
+        audit_request(pipeline, actor="on-call", now=now, frontier=str(number))
+    assert own_broker.llen("spark") == 300
+    assert [intents_sweep(later(seconds=15 * sweep)).woken_count for sweep in range(1, 6)] == [0] * 5
+    assert own_broker.llen("spark") == 300
+
+
+@pytest.mark.django_db(transaction=True)
+def test_l7_the_sweep_sends_again_what_the_broker_lost(pipeline, now, later, own_broker):
+    for number in range(3):
+        audit_request(pipeline, actor="on-call", now=now, frontier=str(number))
+    own_broker.lpop("spark")
+    assert intents_sweep(later(seconds=5)).woken_count == 1
+    own_broker.flushdb()
+    assert intents_sweep(later(seconds=15)).woken_count == 3
+    assert own_broker.llen("spark") == 3
 
 
 def test_without_a_broker_nobody_is_woken(settings):

@@ -164,7 +164,7 @@ def test_named_effect_that_refuses_leaves_the_claim_open_and_nothing_landed(
     world_make: Callable[..., KitWorld],
 ) -> None:
     world = world_make(prepare=CALLS, effect_function="Effect", effect_order="guarded")
-    with pytest.raises(Exception, match="the effect refuses"):
+    with pytest.raises(Exception, match="P0001"):
         _fire(world, [event_make(1), event_make(2, key="refused")])
     assert world.record() == []
     assert world.one(world.admin, "SELECT count(*) FROM calls") == 0

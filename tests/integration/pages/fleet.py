@@ -14,7 +14,7 @@ from recovery_api.services.plans import plan_record, plan_request
 REPORT = {"is_usable": True, "facts": {"table": "outbox"}, "problems": [], "weaknesses": [], "capability": None}
 SOURCE = {"connection": "env:SOURCE", "table": "outbox", "coordinate": ["id"]}
 FRONTIER = {"0": {"position": "9007199254740993", "ordinal": "0"}}
-EXIT = {"exactly_once": 0, "unknown": 3}
+EXIT = {"exactly_once": 0, "exactly_once_given": 4, "unknown": 3}
 
 
 def pipeline_make(name: str, now: datetime, **more: Any) -> Pipeline:
@@ -34,6 +34,7 @@ def audit_make(pipeline: Pipeline, status: str, now: datetime, **more: Any) -> A
         "lost_count": lost,
         "acknowledged_count": lost if status == "acknowledged" else 0,
         "duplicate_count": 1 if status == "hazard" else 0,
+        "givens": ["a grace of 30 s"] if status == "exactly_once_given" else [],
         "obligation_count": 10,
         "accepted_count": 7,
         "lanes": {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -30,7 +32,7 @@ from recovery_api.services.event_reads import event_read_record, event_read_requ
 from recovery_api.services.findings import ListedFinding
 from recovery_api.services.intents import intent_take
 from recovery_api.services.plans import plan_approve, plan_record, plan_request, plan_start
-from recovery_api.services.recoveries import recovery_finish, recovery_request
+from recovery_api.services.recoveries import recovery_finish, recovery_hold, recovery_request, recovery_want
 from tests.integration.pages.fleet import pipeline_make
 
 SCRIPT = "<script>alert('x')</script>"
@@ -234,7 +236,7 @@ def test_plan_says_who_may_approve_and_bars_its_author(pipeline: Pipeline, sign_
     address = reverse("plan", args=[plan.id])
     assert "another approver has to look at it" in sign_in("approver", name="ada").get(address).content.decode()
     for_grace = sign_in("approver", name="grace").get(address).content.decode()
-    assert "Anybody with the role approver may, but ada, who asked for it." in for_grace
+    assert "Any approver except ada, who made this plan." in for_grace
     assert "Approve 3 events" in for_grace and "secret" not in for_grace
     assert "Needs the role approver; you are viewer." in sign_in("viewer").get(address).content.decode()
 
@@ -267,12 +269,67 @@ def test_applying_needs_a_reason_and_the_name_and_twice_is_once(
     assert sign_in("operator").post(address, given).status_code == 403
 
 
+def test_u5_what_applying_lacks_is_said_at_its_field(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
+    plan = plan_make(pipeline)
+    plan_approve(plan.id, plan.digest, "grace", timezone.now())
+    client, address = sign_in("approver", name="grace"), reverse("plan-apply", args=[plan.id])
+    for name, given in (
+        ("confirm", {"reason": "it died", "confirm": "orders"}),
+        ("reason", {"reason": " ", "confirm": pipeline.name}),
+    ):
+        page = client.post(address, given).content.decode()
+        field = page[page.index('<div class="field has-error">') :]
+        field = field[: field.index("</div>")]
+        assert f'id="{name}"' in field and 'aria-invalid="true"' in field and "Nothing was sent." in field
+        assert f"{name}:" not in field.lower()
+        assert f'href="#{name}"' in page[: page.index('id="apply"')]
+
+
+def test_u8_a_filtered_listing_counts_what_it_shows(
+    pipeline: Pipeline, audit: Audit, sign_in: Callable[..., Client]
+) -> None:
+    client, address = sign_in("viewer"), reverse("findings", args=[audit.id])
+    assert ">1 to 3 of 3<" in client.get(address).content.decode()
+    filtered = client.get(f"{address}?from=9007199254740994").content.decode()
+    assert ">2 on this page<" in filtered
+
+
 def test_the_batch_is_a_file(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
     plan = plan_make(pipeline)
     answer = sign_in("viewer").get(reverse("plan-events", args=[plan.id]))
     lines = b"".join(answer.streaming_content).decode().splitlines()
     assert lines[0] == "coordinate,lane,evidence class,payload digest"
     assert [line.split(",")[0] for line in lines[1:]] == ["9007199254740993", "9223372036854775807"]
+
+
+def test_t13_the_page_rest_and_commands_say_paused_only_of_what_holds(
+    pipeline: Pipeline, sign_in: Callable[..., Client], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_make(pipeline)
+    plan_approve(plan.id, plan.digest, "grace", timezone.now())
+    recovery = recovery_request(plan.id, "why", pipeline.name, "grace", now=timezone.now(), wake=False)
+    recovery_want(recovery, "pause", actor="ada", now=timezone.now(), reason="look first", wake=False)
+    client, address = sign_in("approver", name="grace"), reverse("recovery", args=[recovery.id])
+
+    def shown() -> tuple[str, str, str]:
+        with suppress(SystemExit):
+            call_command("recovery", str(recovery.id))
+        row = client.get(f"/api/v1/recoveries/{recovery.id}").json()
+        return (
+            client.get(address).content.decode(),
+            f"{row['steering']}: {row['steering_says']}",
+            capsys.readouterr().out,
+        )
+
+    asked = "ada asked it to pause. It will hold before the claim."
+    page, rest, command = shown()
+    assert asked in page and asked in command and rest == f"pause asked: {asked}"
+    assert ">paused<" not in page.replace(" ", "").replace("\n", "")
+    recovery_hold(recovery, "the claim", actor="worker", now=timezone.now())
+    page, rest, command = shown()
+    assert "paused" in page and "It holds before the claim." in page and rest.startswith("paused: ")
+    assert "It holds before the claim." in command
+    assert "It holds before the claim." in [event.says for event in recovery.events.all()]
 
 
 def test_polling_a_recovery_loads_the_page_again_only_when_its_controls_change(
@@ -324,11 +381,11 @@ def test_work_that_nobody_takes_is_said_and_may_be_withdrawn(
     intent = audit_request(pipeline, actor="ada", now=timezone.now() - timedelta(minutes=3), wake=False)
     client = sign_in("operator")
     listing = client.get(reverse("work-list")).content.decode()
-    assert "Nobody takes it." in listing and "make worker" in listing
+    assert "No worker takes it." in listing and "make worker" in listing
     assert "Queued for 3 min; no worker has taken it." in client.get(reverse("work", args=[intent.id])).content.decode()
     assert sign_in("viewer").post(reverse("work-cancel", args=[intent.id])).status_code == 403
     client.post(reverse("work-cancel", args=[intent.id]))
-    assert "Withdrawn before anybody took it." in client.get(reverse("work", args=[intent.id])).content.decode()
+    assert "Withdrawn before a worker took it." in client.get(reverse("work", args=[intent.id])).content.decode()
     again = client.post(reverse("work-cancel", args=[intent.id]), follow=True).content.decode()
     assert "a worker has taken it, or it is over" in again
 
@@ -367,5 +424,5 @@ def test_queries_of_each_page_stay_few(
         client.get(reverse(name, args=[of]))
         with django_assert_max_num_queries(most):
             assert client.get(reverse(name, args=[of])).status_code == 200
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(6):
         client.get(reverse("work-list"))

@@ -15,6 +15,7 @@ from recovery_api.selectors.fleet import fleet_status
 from recovery_api.selectors.fleet_pages import TROUBLE, fleet_entries, statuses_of
 from recovery_api.services.plans import plan_approve
 from recovery_api.services.recoveries import recovery_request
+from recovery_api.services.workers import worker_say_present
 from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
 
 pytestmark = pytest.mark.django_db
@@ -37,14 +38,35 @@ def test_empty_overview_teaches_the_first_steps(viewer: Client, sign_in: Callabl
     assert 'href="/add/source/"' in sign_in("admin").get("/").content.decode()
 
 
+def test_u9_a_missing_worker_is_said_until_one_is_there(viewer: Client, now: datetime) -> None:
+    pipeline_make("orders", now)
+    worker_say_present("host/1", ["spark", "default"], now - timedelta(minutes=3))
+    page = viewer.get("/").content.decode()
+    assert "No worker is running" in page and "3 min ago" in page and "make worker" in page
+    worker_say_present("host/2", ["spark", "default"], now)
+    assert "No worker is running" not in viewer.get("/").content.decode()
+
+
+def test_u9_who_may_not_test_an_end_is_told_who_may(sign_in: Callable[..., Client], now: datetime) -> None:
+    pipeline_make("orders", now)
+    page = sign_in("operator").get("/sources/source%20orders/").content.decode()
+    assert "Test now</button>" in page and "Needs the role admin; you are operator." in page
+
+
+def test_u9_the_page_to_try_the_api_leads_back(viewer: Client) -> None:
+    assert '<a href="/">' in viewer.get("/api/v1/docs").content.decode()
+
+
 def test_worst_comes_first_and_tiles_count(viewer: Client, now: datetime) -> None:
-    for status in ("exactly_once", "owed", "hazard", "acknowledged"):
+    for status in ("exactly_once", "exactly_once_given", "owed", "hazard", "acknowledged"):
         audit_make(pipeline_make(status.replace("_", " "), now), status, now)
     pipeline_make("never audited", now)
     response = viewer.get("/")
     names = [line.status.pipeline.name for line in response.context["lines"]]
-    assert names == ["hazard", "owed", "never audited", "acknowledged", "exactly once"]
-    assert [tile["number"] for tile in response.context["tiles"]] == [1, 1, 1, 0, 0]
+    assert names == ["hazard", "owed", "never audited", "acknowledged", "exactly once given", "exactly once"]
+    assert [tile["number"] for tile in response.context["tiles"]] == [1, 1, 1, 1, 0, 0]
+    page = response.content.decode()
+    assert page.count("status tone-good") == 1 and page.count("status tone-given") == 1
 
 
 def test_filters_are_in_the_address(viewer: Client, now: datetime) -> None:
@@ -90,8 +112,18 @@ def test_words_of_the_page_are_those_of_the_status(now: datetime) -> None:
     """Every combination of what decides the word: the database says what `status_of` says."""
     for number, (audited, recovery, restored) in enumerate(
         itertools.product(
-            ["never", "void", "stale", "exactly_once", "owed", "hazard", "acknowledged", "unknown"],
-            ["none", "running", "troubled", "unknown before", "unknown after", "exactly once after"],
+            [
+                "never",
+                "void",
+                "stale",
+                "exactly_once",
+                "exactly_once_given",
+                "owed",
+                "hazard",
+                "acknowledged",
+                "unknown",
+            ],
+            ["none", "running", "troubled", "unknown before", "unknown after", "exactly once after", "altered after"],
             [False, True],
         )
     ):
@@ -117,6 +149,7 @@ def _situation(pipeline: Pipeline, audited: str, recovery: str, restored: bool, 
             Recovery.objects.filter(pk=made.pk).update(problem={"text": "the sink is away"})
         elif recovery != "running":
             outcome = RecoveryOutcome.EXACTLY_ONCE if "exactly" in recovery else RecoveryOutcome.UNKNOWN
+            outcome = RecoveryOutcome.INCOMPLETE_ALTERED if "altered" in recovery else outcome
             at = now - timedelta(minutes=5) if "before" in recovery else now
             Recovery.objects.filter(pk=made.pk).update(state=RecoveryState.FINISHED, outcome=outcome, finished_at=at)
     if restored:

@@ -62,8 +62,8 @@ def test_what_was_judged_is_drawn_and_said_in_the_table(operator: Client, now: d
         assert f"<bdi>{known}</bdi>" in text
     assert "&lt;i&gt;session&lt;/i&gt;" in text
     rows = response.context["lanes"][0].figure["layout"]["yaxis"]["categoryarray"]
-    assert rows == ["oldest row", "accepted up to", "judged at f", "safe frontier", "head", "missing"]
-    assert "No recovery has stored a start yet." in text
+    assert rows == ["oldest row", "accepted up to", "last check", "safe frontier", "newest event", "lost"]
+    assert "No recovery has set a start yet." in text
 
 
 def test_cursor_and_its_window_are_drawn_and_said_beside_the_record(operator: Client, now: datetime) -> None:
@@ -92,7 +92,7 @@ def test_cursor_and_its_window_are_drawn_and_said_beside_the_record(operator: Cl
     figure = response.context["lanes"][0].figure
     assert "relay's cursor" in figure["layout"]["yaxis"]["categoryarray"]
     [window] = [trace for trace in figure["data"] if trace["mode"] == "lines"]
-    assert window["x"][1] == next(trace["x"][1] for trace in figure["data"] if trace["y"][0] == "head")
+    assert window["x"][1] == next(trace["x"][1] for trace in figure["data"] if trace["y"][0] == "newest event")
     assert "Ambiguous window" in operator.get(f"/audits/{audit.id}/").content.decode()
     shown = operator.get("/api/v1/pipelines/orders/frontiers").json()["lanes"][0]["cursor"]
     assert (shown["says"], shown["lost_behind"]) == ("9007199254740991", "2")
@@ -104,7 +104,7 @@ def test_cursor_and_its_window_are_drawn_and_said_beside_the_record(operator: Cl
 def test_pipeline_never_audited_says_what_to_do(operator: Client, now: datetime) -> None:
     pipeline_make("orders", now)
     text = operator.get("/pipelines/orders/").content.decode()
-    assert "Audit now: without one nothing is known" in text
+    assert "Until then nothing is known" in text
     assert "No audit yet" in text
 
 
@@ -188,7 +188,7 @@ def test_sink_that_does_not_answer_is_said_and_nothing_is_concluded(operator: Cl
     Intent.objects.filter(pk=intent.pk).update(state=IntentState.FAILED, error=error, finished_at=now)
     text = operator.get("/pipelines/orders/").content.decode()
     assert "Cannot reach env:SINK: refused." in text
-    assert "is unknown until it does" in text
+    assert "what it holds is not known" in text
 
 
 def test_restored_sink_asks_to_be_settled_first(sign_in: Callable[..., Client], now: datetime) -> None:

@@ -82,7 +82,7 @@ def test_source_is_tested_shown_and_saved(admin: Client, reference: str) -> None
     assert admin.get(saved["Location"]).status_code == 200
 
 
-def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
+def test_s1_sample_rows_are_seen_by_who_asked_masked_until_they_ask_for_more(
     admin: Client, reference: str, sign_in: Callable[..., Client]
 ) -> None:
     with psycopg.connect(Path(reference.removeprefix("file:")).read_text()) as connection:
@@ -100,21 +100,31 @@ def test_sample_rows_are_shown_masked_until_somebody_who_may_asks(
     contents = f"/tests/{intent.id}/contents/"
     assert admin.post(contents).status_code == 403
     operator = sign_in("operator", name="olga")
-    shown = operator.post(contents)
+    assert operator.post(contents).status_code == 409
+    assert operator.get(f"/api/v1/intents/{intent.id}/content").status_code == 409
+    for reader in (operator, sign_in("viewer"), sign_in("admin", name="another")):
+        seen = reader.get(f"/api/v1/intents/{intent.id}").content.decode()
+        assert "k2" not in seen and "Only root, who asked for the test" in seen
+        assert "k2" not in reader.get("/api/v1/intents").content.decode()
+    asker = sign_in("operator", name="root")
+    shown = asker.post(contents)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.content and b"<script>alert" not in shown.content
     assert "no-store" in shown["Cache-Control"] and b"x" * 201 not in shown.content
     event = Event.objects.get(kind="content read")
-    assert (event.actor, event.data["test"]) == ("olga", str(intent.id))
-    raw = operator.get(f"/api/v1/intents/{intent.id}/content")
+    assert (event.actor, event.data["test"]) == ("root", str(intent.id))
+    raw = asker.get(f"/api/v1/intents/{intent.id}/content")
     assert [row["coordinate"] for row in json.loads(raw.content)] == [
         row["coordinate"] for row in intent.result["sample"]["rows"]
     ]
     assert Event.objects.filter(kind="content read").count() == 2
     admin.post(found.partition("?")[0], {"name": "orders"})
-    saved = operator.get("/sources/orders/").content.decode()
+    saved = asker.get("/sources/orders/").content.decode()
     assert "9,057 bytes, masked" in saved and contents in saved
+    for reader in (operator, sign_in("viewer")):
+        assert "k2" not in reader.get("/sources/orders/").content.decode()
+        assert "k2" not in reader.get("/api/v1/sources/orders").content.decode()
     event_contents_purge(timezone.now() + timedelta(hours=1))
-    assert operator.post(contents).status_code == 404
+    assert asker.post(contents).status_code == 404
 
 
 def test_empty_table_says_so_in_the_preview(admin: Client, reference: str) -> None:
@@ -161,7 +171,7 @@ def test_untested_is_saved_only_on_purpose(admin: Client) -> None:
         ({"name": "x" * 300}, "name", "at most 200 characters"),
         ({"name": "..".strip()}, "name", "cannot be an address"),
         ({"name": "3f0c439b-5cdf-4bd1-a915-682cebb5bce2"}, "name", "spelled like an id"),
-        ({"option_connection": "postgres://me:secret@host/db"}, "option_connection", "is not a reference"),
+        ({"option_connection": "postgres://me:secret@host/db"}, "option_connection", "It is not a reference"),
         ({"option_coordinate": "id"}, "option_coordinate", "1 columns are given"),
         ({"option_lock_tries": "many"}, "option_lock_tries", "not a whole number"),
         ({"option_lock_timeout_ms": "99999"}, "option_lock_timeout_ms", "lies outside 1 to 1000"),
@@ -273,6 +283,33 @@ def test_scope_and_options_of_a_pipeline_are_read_strictly(admin: Client, given:
     assert response.status_code == 400
     assert field in response.context["form"].errors
     assert Pipeline.objects.get().scope is None
+
+
+def test_u4_the_kits_page_keeps_the_ends_name_and_leads_on(admin: Client, reference: str) -> None:
+    form = {"kind": "postgresql_kit", "name": "mail of orders", "option_connection": reference, "do": "test"}
+    found = admin.post("/add/sink/", form)["Location"]
+    run_newest()
+    [install] = re.findall(r'href="(/add/sink/found/[^"]+/install/[^"]*)"', admin.get(found).content.decode())
+    page = admin.get(install).content.decode()
+    [action] = re.findall(r'<form method="post" action="([^"]+)" class="panel"', page)
+    shown = admin.post(action.replace("&amp;", "&"), {"do": "show"})["Location"]
+    run_newest()
+    page = admin.get(shown).content.decode()
+    assert "Sink kit for <bdi>mail of orders</bdi>" in page
+    [on] = re.findall(r'class="button primary" href="([^"]+)">Test it again', page)
+    form_page = admin.get(on.replace("&amp;", "&"))
+    assert fields(form_page.context["form"])["name"] == "mail of orders"
+    assert fields(form_page.context["form"])["option_connection"] == reference
+
+
+def test_u5_a_wrong_name_is_said_at_its_field_without_the_fields_name(admin: Client) -> None:
+    pipeline_make("orders", timezone.now())
+    page = admin.post("/pipelines/orders/retire/", {"confirm": "order"}).content.decode()
+    field = page[page.index('<div class="field has-error">') :]
+    field = field[: field.index("</form>")]
+    assert 'aria-invalid="true"' in field and 'aria-describedby="confirm_help confirm_error"' in field
+    assert "is not this pipeline&#x27;s name" in field
+    assert "confirm:" not in page.lower()
 
 
 def test_retiring_needs_the_name_and_nothing_that_uses_it(admin: Client) -> None:

@@ -27,8 +27,8 @@ def error_of(report: ConnectionReport) -> FencepostError:
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
-        ({"password": "wrong-secret"}, AccessDenied, "password authentication failed"),
-        ({"user": "nobody_here"}, AccessDenied, "authentication failed"),
+        ({"password": "wrong-secret"}, AccessDenied, "password was not accepted"),
+        ({"user": "nobody_here"}, AccessDenied, "login or its password"),
         ({"dbname": "no_such_database"}, NotFound, "no_such_database"),
         ({"port": "1"}, Unreachable, "refused"),
         ({"host": "no-such-host.invalid"}, Unreachable, "no-such-host.invalid"),
@@ -44,7 +44,7 @@ def test_a_connection_that_fails_says_why_and_never_the_password(
     assert isinstance(error_of(report), kind)
     assert says in problem
     password = change.get("password") or bench.run.info.password
-    assert password not in problem.replace("password authentication", "")
+    assert password not in problem
     with pytest.raises(kind) as raised:
         source.pin()
     cause = raised.value.__cause__
@@ -59,8 +59,8 @@ def test_a_connection_string_that_cannot_be_read_is_not_quoted(bench: Bench) -> 
 
 
 def test_a_credential_that_is_not_there_is_named_by_its_reference(bench: Bench) -> None:
-    source = bench.source(connection="env:NO_SUCH_FENCEPOST_CREDENTIAL")
-    assert "NO_SUCH_FENCEPOST_CREDENTIAL" in problem_of(source.test())
+    source = bench.source(connection="env:FENCEPOST_END_NO_SUCH_CREDENTIAL")
+    assert "FENCEPOST_END_NO_SUCH_CREDENTIAL" in problem_of(source.test())
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_mapped_wrong_is_named_with_what_is_nearest(
         ({"coordinate": ["id"], "coordinate_spelling": "xid8_bigint"}, "1 columns"),
         ({"op": "op", "op_values": {"c": "create"}}, "'create'"),
         ({"op_values": {"c": "insert"}}, "without an op column"),
-        ({"connection": "postgresql://u:p@h/db"}, "env:NAME or file:"),
+        ({"connection": "postgresql://u:p@h/db"}, "env:FENCEPOST_END_NAME or file:"),
         ({"tabel": "outbox"}, "'table'"),
         ({"lock_timeout_ms": 60000}, "outside 1 to 1000"),
     ],
@@ -222,3 +222,15 @@ def test_nothing_a_connector_does_writes(bench: Bench) -> None:
     source.test(), source.pin(), history(source, Width.FULL)
     after = bench.run.execute("SELECT pg_current_wal_insert_lsn(), xmin, ctid FROM outbox").fetchone()
     assert before is not None and after is not None and before[1:] == after[1:]
+
+
+def test_u8_the_rows_of_a_small_table_are_counted_not_estimated(bench: Bench) -> None:
+    """Of a table that was never analysed the planner believes ten pages, however few there are."""
+    bench.run.execute(TABLE)
+    bench.run.execute("INSERT INTO outbox SELECT n, 'k', 'insert', '{}' FROM generate_series(1, 120) n")
+    facts = bench.source().test().facts
+    assert facts["rows"] == 120 and "estimated_rows" not in facts
+    bench.run.execute("INSERT INTO outbox SELECT n, 'k', 'insert', '{}' FROM generate_series(121, 20000) n")
+    bench.run.execute("ANALYZE outbox")
+    facts = bench.source().test().facts
+    assert facts["estimated_rows"] == 20000 and "rows" not in facts

@@ -177,7 +177,7 @@ def test_a_number_that_commits_late_is_lost_alone_and_the_cursor_is_left_alone(n
     assert (second.status, second.lost_count, second.premature_count, second.duplicate_count) == ("owed", 1, 0, 0)
     assert second.lanes["0"]["frontier_says"] == "103"
     recovery = pipeline.world.recover()
-    assert (recovery.outcome, recovery.landed_count, recovery.absorbed_count) == (RecoveryOutcome.EXACTLY_ONCE, 1, 0)
+    assert (recovery.outcome, recovery.landed_count, recovery.absorbed_count) == ("exactly_once_given", 1, 0)
     assert pipeline.accepted() == [102, 103, 101]
     assert recovery.start == {"0": {"position": "103", "ordinal": "0"}}, "never behind the relay's checkpoint"
     with psycopg.connect(pipeline.world.source_dsn) as connection:
@@ -197,11 +197,11 @@ def test_a_gap_that_a_rollback_left_is_no_loss(numbered: Worlds) -> None:
         assert "tx 8003" in pipeline.refused("204")
         rolled_back.rollback()
     settled = pipeline.world.audit("204")
-    assert (settled.status, settled.exit_code) == ("exactly_once", 0), settled.says
+    assert (settled.status, settled.exit_code) == ("exactly_once_given", 4), settled.says
     assert (settled.lost_count, settled.premature_count, settled.duplicate_count) == (0, 0, 0)
     assert (settled.obligation_count, settled.findings) == (3, [])
     assert settled.lanes["0"]["gaps"] == "1"
-    assert "1 number up to 204 has no committed row" in settled.says and "benign gap" in settled.says
+    assert "1 id up to 204 has no row: rolled back, or still open" in settled.says
     assert pending.lanes["0"]["gaps"] is None, "203 may still be committed"
 
 
@@ -221,7 +221,7 @@ def test_what_commits_between_two_readings_is_neither_premature_nor_lost(numbere
             audit = pipeline.world.audit()
         assert pipeline.accepted()[-1] == 12
         assert audit.lanes["0"]["frontier_says"] == "10"
-        assert (audit.status, audit.findings) == ("exactly_once", []), audit.says
+        assert (audit.status, audit.findings) == ("exactly_once_given", []), audit.says
         assert (audit.obligation_count, audit.accepted_count) == (10, 11), "the record was read after 12 was accepted"
         assert audit.source_snapshot.count("snapshot") == 1, "one snapshot is behind every reading of the source"
         assert "tx of 11" in pipeline.refused("12")
@@ -244,7 +244,7 @@ def test_a_clock_that_steps_back_loses_one_event_and_orders_none(numbered: World
     assert (audit.status, audit.lost_count, audit.premature_count) == ("owed", 1, 0)
     assert audit.lanes["0"]["frontier_says"] == "33", "the head by number, not by clock"
     assert pipeline.world.audit("32").lost_count == 1
-    assert pipeline.world.recover().outcome == RecoveryOutcome.EXACTLY_ONCE
+    assert pipeline.world.recover().outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN
     assert pipeline.accepted() == [31, 33, 32]
 
 

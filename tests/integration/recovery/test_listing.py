@@ -133,3 +133,14 @@ def test_two_people_who_ask_for_one_event_share_the_work_and_both_are_in_the_tim
     assert first.id == second.id
     asked = Event.objects.filter(kind=EventKind.CONTENT_READ).order_by("id").values_list("actor", flat=True)
     assert list(asked) == ["ada", "grace"]
+
+
+def test_t16_more_runs_than_are_kept_are_counted_by_stretches_that_leave_none_out(world: World) -> None:
+    keys = [f"k{number:04}" for number in range(600)]
+    world.commit(keys)
+    world.deliver(keys[::2])
+    (group,) = world.audit().groups
+    assert (group["count"], group["runs_count"], len(group["runs"])) == ("300", "300", 200)
+    assert sum(int(one["count"]) for one in group["bins"]) == 300
+    assert group["bins"][0]["first_says"] == world.coordinate("k0001")
+    assert group["bins"][-1]["last_says"] == world.coordinate("k0599")

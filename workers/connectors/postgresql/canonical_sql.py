@@ -38,7 +38,7 @@ DIGEST_OF_NULL = "decode('74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c0198
 def canonical_jsonb(content: str) -> str:
     """Canonical text of a jsonb expression; NULL for NULL."""
     return (
-        f"(SELECT CASE WHEN t ~ {MAY_HAVE_TRAILING_ZEROS} THEN {zeros_dropped('t')} ELSE t END"
+        f"(SELECT CASE WHEN t ~ {MAY_HAVE_TRAILING_ZEROS} THEN {zeros_dropped('t')} ELSE t END"  # nosec B608 # built of constants; names are quoted
         f" FROM (SELECT ({content})::text AS t OFFSET 0) AS spelled)"
     )
 
@@ -56,7 +56,7 @@ def canonical_json(content: str, has_soft_errors: bool = True) -> str:
     an older one answers NULL for everything that might not fit.
     """
     return (
-        f"(SELECT CASE WHEN octet_length(raw) <= {LONGEST_SAFE_BYTES} AND raw !~ {MAY_NOT_FIT_JSONB}"
+        f"(SELECT CASE WHEN octet_length(raw) <= {LONGEST_SAFE_BYTES} AND raw !~ {MAY_NOT_FIT_JSONB}"  # nosec B608 # built of constants; names are quoted
         f" OR {_fits('raw') if has_soft_errors else 'false'}"
         f" THEN {canonical_jsonb('raw::jsonb')} END"
         f" FROM (SELECT ({content})::text AS raw OFFSET 0) AS given)"
@@ -71,7 +71,7 @@ def canonical_json_text(content: str, has_soft_errors: bool = True) -> str:
     if not has_soft_errors:
         return f"CASE WHEN ({content}) IS NULL THEN NULL::text END"
     return (
-        f"(SELECT CASE WHEN {_fits('raw')} THEN {canonical_jsonb('raw::jsonb')} END"
+        f"(SELECT CASE WHEN {_fits('raw')} THEN {canonical_jsonb('raw::jsonb')} END"  # nosec B608 # built of constants; names are quoted
         f" FROM (SELECT ({content})::text AS raw OFFSET 0) AS given)"
     )
 

@@ -1,11 +1,7 @@
-"""Whether a table can say which commits happened: not a replica, not a logical subscriber, not another cluster's rows.
-
-And for the coordinate of transaction ids: whether every id in it is the writing transaction's own, on every leaf.
-"""
+"""Whether a table can say which commits happened: not a replica, not a logical subscriber, not another cluster's rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -22,16 +18,6 @@ SUBSCRIBED = """
 SELECT string_agg(srrelid::regclass::text, ', ') FROM pg_subscription_rel WHERE srrelid::bigint = ANY(%s::bigint[])
 """
 
-DEFAULTS = """
-SELECT c.oid::regclass::text, a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
-FROM pg_class c
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %s::text
-LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-WHERE c.oid::bigint = ANY(%s::bigint[])
-"""
-
-OWN_TRANSACTION = ("pg_current_xact_id()", "txid_current()")
-
 
 def subscriber_refuse(connection: psycopg.Connection[Any], table: Table) -> None:
     """Nothing, where no subscription writes the table. Raises: Unsuitable."""
@@ -42,24 +28,6 @@ def subscriber_refuse(connection: psycopg.Connection[Any], table: Table) -> None
             f"is written by a logical subscription ({row[0]}), so its commits are not the source's",
             "Register the publisher's table instead.",
         )
-
-
-def transaction_ids_obstacles(
-    connection: psycopg.Connection[Any], options: Mapping[str, Any], table: Table
-) -> tuple[str, ...]:
-    """Why the transaction ids in the coordinate prove nothing; empty where they do."""
-    if Spelling(options["coordinate_spelling"]) is not Spelling.XID8_BIGINT:
-        return ("the coordinate carries no transaction id",)
-    name = options["coordinate"][0]
-    if table.columns[name].type != "xid8":
-        return (f"{name!r} is {table.columns[name].type}, not xid8",)
-    obstacles = []
-    for place, is_not_null, default in connection.execute(DEFAULTS.encode(), [name, [table.oid, *table.leaves]]):
-        if not is_not_null:
-            obstacles.append(f"{name!r} of {place} may be null")
-        if default not in OWN_TRANSACTION:
-            obstacles.append(f"{name!r} of {place} has not the default pg_current_xact_id()")
-    return tuple(obstacles)
 
 
 def foreign_rows_refuse(

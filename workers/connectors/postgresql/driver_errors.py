@@ -1,14 +1,13 @@
 """psycopg's exceptions as the product's errors: the one place where they are mapped.
 
-One law: every exception of the driver has an entry here, and what leaves is never the driver's text with a secret in
-it: a refused connection string is not quoted, a server's DETAIL (which quotes rows) is left out, and the driver's
-exception is chained without its connection.
+One law: every exception of the driver has an entry here, and what leaves is our own sentence, never the driver's or the
+server's text: it quotes values, rows and connection strings. The driver's exception is chained for who debugs, without
+its connection.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import psycopg
@@ -18,6 +17,7 @@ from recovery_api.domain.errors import (
     BadInput,
     FencepostError,
     NotFound,
+    OutOfRoom,
     Refused,
     SinkBusy,
     SnapshotLost,
@@ -26,11 +26,10 @@ from recovery_api.domain.errors import (
     Unreachable,
     Unsuitable,
 )
-
-LONGEST_REASON = 300
+from workers.connectors.postgresql.sqlstates import connecting_sentence_of, sentence_of
 
 Made = Callable[[str, str], FencepostError]
-"""From the endpoint and the server's message to the error."""
+"""From the endpoint and our sentence to the error."""
 
 
 def _unreachable(endpoint: str, message: str) -> FencepostError:
@@ -49,16 +48,20 @@ def _busy(endpoint: str, message: str) -> FencepostError:
     return SinkBusy(f"another transaction's lock at {endpoint} ({message})", "the configured")
 
 
+def _no_room(remedy: str) -> Made:
+    return lambda endpoint, message: OutOfRoom(endpoint, message, remedy)
+
+
 def _denied(endpoint: str, message: str) -> FencepostError:
     return AccessDenied(endpoint, message, "Grant the role what it needs, or use another credential.")
 
 
 def _not_found(endpoint: str, message: str) -> FencepostError:
-    return NotFound(message.removesuffix(" does not exist"), endpoint, "")
+    return NotFound(f"What was asked for ({message})", endpoint, "Look at its options: schema, table and columns.")
 
 
 def _unsuitable(endpoint: str, message: str) -> FencepostError:
-    return Unsuitable(endpoint, message, "What is there cannot serve as it is mapped.")
+    return Unsuitable(endpoint, message, "Look at its options: what is there cannot serve as it is mapped.")
 
 
 def _refused(endpoint: str, message: str) -> FencepostError:
@@ -80,6 +83,11 @@ BY_SQLSTATE: dict[str, Made] = {
     "42704": _not_found,
     "42883": _not_found,
     "42P02": _terminal,
+    "53000": _no_room("Look at its log."),
+    "53100": _no_room("Make room on its disk; the work is tried again."),
+    "53200": _no_room("Lower what runs beside it, or give it more."),
+    "53300": _no_room("Raise max_connections, or end what idles."),
+    "53400": _no_room("Look at its log."),
     "55P03": _busy,
     "55006": _busy,
     "57014": _transient,
@@ -121,7 +129,7 @@ BY_CLASS: dict[str, Made] = {
     "40": _snapshot_lost,
     "42": _unsuitable,
     "44": _refused,
-    "53": _unreachable,
+    "53": _no_room("Look at its log."),
     "54": _unsuitable,
     "55": _unsuitable,
     "57": _unreachable,
@@ -134,41 +142,41 @@ BY_CLASS: dict[str, Made] = {
 }
 """The first two characters of an SQLSTATE."""
 
-BY_EXCEPTION: dict[type[Exception], Made] = {
-    psycopg.errors.ConnectionTimeout: _unreachable,
-    psycopg.errors.CancellationTimeout: _unreachable,
-    psycopg.DataError: _unsuitable,
-    psycopg.IntegrityError: _refused,
-    psycopg.InternalError: _terminal,
-    psycopg.NotSupportedError: _unsuitable,
-    psycopg.ProgrammingError: _terminal,
-    psycopg.OperationalError: _unreachable,
-    psycopg.InterfaceError: _unreachable,
-    psycopg.DatabaseError: _terminal,
-    psycopg.Error: _terminal,
-    psycopg.Warning: _terminal,
+BY_EXCEPTION: dict[type[Exception], tuple[Made, str]] = {
+    psycopg.errors.ConnectionTimeout: (_unreachable, "no answer came in time"),
+    psycopg.errors.CancellationTimeout: (_unreachable, "a cancellation was not answered in time"),
+    psycopg.DataError: (_unsuitable, "a value cannot be brought over"),
+    psycopg.IntegrityError: (_refused, "a constraint does not hold"),
+    psycopg.InternalError: (_terminal, "the server met a defect of its own"),
+    psycopg.NotSupportedError: (_unsuitable, "the server cannot do this"),
+    psycopg.ProgrammingError: (_terminal, "the driver was used wrongly"),
+    psycopg.OperationalError: (_unreachable, "the connection broke"),
+    psycopg.InterfaceError: (_unreachable, "the connection is closed"),
+    psycopg.DatabaseError: (_terminal, "the database could not serve"),
+    psycopg.Error: (_terminal, "the driver gave up"),
+    psycopg.Warning: (_terminal, "the driver warned"),
 }
 """The driver's own exceptions, which carry no SQLSTATE; the first that fits."""
 
-REFUSED_CONNECTION: tuple[tuple[re.Pattern[str], Made], ...] = (
-    (re.compile(r"password authentication failed|no password supplied|authentication failed", re.I), _denied),
-    (
-        re.compile(r"no pg_hba\.conf entry|role .* does not exist|not permitted to log in|permission denied", re.I),
-        _denied,
-    ),
-    (re.compile(r'database "?.*"? does not exist', re.I), _not_found),
-    (re.compile(r"invalid channel binding|certificate|SSL .*required|server does not support SSL", re.I), _denied),
-)
-"""libpq gives a refused connection no SQLSTATE, only the server's words."""
+REFUSED_CONNECTION: Mapping[str, Made] = {
+    "the login or its password was not accepted": _denied,
+    "its pg_hba.conf does not let this login in from here": _denied,
+    "there is no such login, or it may not connect here": _denied,
+    "there is no such database": _not_found,
+    "the encrypted connection was not accepted (sslmode, certificates)": _denied,
+    "it has no connection free": BY_SQLSTATE["53300"],
+}
+"""Sentences of `sqlstates.CONNECTING` that somebody must act on; every other may pass by itself."""
 
 
 @contextmanager
-def driver_errors(endpoint: str) -> Iterator[None]:
-    """Inside it the driver's exceptions leave as the product's errors. `endpoint` names the place, without a secret."""
+def driver_errors(endpoint: str, names: Iterable[str] = ()) -> Iterator[None]:
+    """Inside it the driver's exceptions leave as the product's errors. `endpoint` names the place, without a secret;
+    `names` are ours: tables, columns and schemas as they were registered."""
     try:
         yield
     except (psycopg.Error, psycopg.Warning) as error:
-        raise error_from_driver(error, endpoint) from _without_connection(error)
+        raise error_from_driver(error, endpoint, names) from _without_connection(error)
 
 
 @contextmanager
@@ -182,31 +190,21 @@ def connecting_errors(endpoint: str) -> Iterator[None]:
         problem, remedy = "is not a connection string that libpq can read", "Write a URL or key=value pairs."
         raise BadInput(endpoint, problem, remedy) from None  # the driver's text quotes the password
     except psycopg.OperationalError as error:
-        message = _first_line(str(error))
-        for words, make in REFUSED_CONNECTION:
-            if words.search(message):
-                raise make(endpoint, message) from _without_connection(error)
-        raise error_from_driver(error, endpoint) from _without_connection(error)
+        if error.sqlstate:
+            raise error_from_driver(error, endpoint) from _without_connection(error)
+        sentence = connecting_sentence_of(str(error))
+        made = REFUSED_CONNECTION.get(sentence, _unreachable)(endpoint, sentence)
+        raise made from _without_connection(error)
 
 
-def error_from_driver(error: Exception, endpoint: str) -> FencepostError:
+def error_from_driver(error: Exception, endpoint: str, names: Iterable[str] = ()) -> FencepostError:
     """The product's error for one of psycopg's. A state that only a user's function can raise is a refusal."""
     sqlstate = getattr(error, "sqlstate", None)
-    message = _message(error)
     if sqlstate:
-        return (BY_SQLSTATE.get(sqlstate) or BY_CLASS.get(sqlstate[:2], _refused))(endpoint, message)
-    return next(make for kind, make in BY_EXCEPTION.items() if isinstance(error, kind))(endpoint, message)
-
-
-def _message(error: Exception) -> str:
-    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return _first_line(said or str(error))
-
-
-def _first_line(text: str) -> str:
-    lines = text.strip().splitlines() or ["no reason given"]
-    said = lines[0].removeprefix("connection failed: ").rstrip(".")
-    return said if len(said) <= LONGEST_REASON else said[:LONGEST_REASON] + "…"
+        make = BY_SQLSTATE.get(sqlstate) or BY_CLASS.get(sqlstate[:2], _refused)
+        return make(endpoint, sentence_of(sqlstate, str(error), names))
+    make, sentence = next(found for kind, found in BY_EXCEPTION.items() if isinstance(error, kind))
+    return make(endpoint, sentence)
 
 
 def _without_connection(error: Exception) -> Exception:

@@ -14,20 +14,19 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
+from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
 from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.catalogue import RELKINDS
-from workers.connectors.postgresql.commit_evidence import (
-    foreign_rows_refuse,
-    subscriber_refuse,
-    transaction_ids_obstacles,
-)
+from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses
+from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.indexes import is_coordinate_unique
+from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
@@ -39,6 +38,7 @@ from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
 
 ROWS_LOOKED_AT = 1000
+ROWS_COUNTED = 10_000
 COMMIT_EVIDENCE = ("committed_at", "commit_xid")
 
 
@@ -58,10 +58,12 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             facts["identity"] = identity_of(opened, snapshot)
             facts["ground"], reasons = _ground(connection, options, opened)
             weaknesses += reasons
+            if unseen := late_unseen(connection, opened):
+                weaknesses.append(unseen)
             if opened.server.is_in_recovery:
                 facts["replayed"] = replay_position(connection)
             extent = extent_read(connection, opened.mapped)
-            facts |= extent_facts(extent, opened.mapped)
+            facts |= extent_facts(connection, extent, opened.mapped)
             if not opened.server.is_in_recovery:
                 foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
             weaknesses += table_weaknesses(connection, opened, extent)
@@ -102,8 +104,11 @@ def table_facts(opened: Opened) -> dict[str, Any]:
     }
 
 
-def extent_facts(extent: Extent, mapped: MappedTable) -> dict[str, Any]:
-    """Whether the table is empty, and its ends in their own spelling."""
+def extent_facts(connection: psycopg.Connection[Any], extent: Extent, mapped: MappedTable) -> dict[str, Any]:
+    """Whether the table is empty, its ends in their own spelling, and how many rows: counted where they are few.
+
+    Of a small table that was never analysed the planner's estimate is ten times too high.
+    """
     lowest, highest = (
         None if end is None else mapped.coordinate.format(end) for end in (extent.lowest, extent.highest)
     )
@@ -111,8 +116,17 @@ def extent_facts(extent: Extent, mapped: MappedTable) -> dict[str, Any]:
         "is_empty": extent.lowest is None,
         "lowest": lowest,
         "head": highest,
-        "estimated_rows": extent.estimated_rows,
+        **_rows_facts(connection, extent, mapped),
     }
+
+
+def _rows_facts(connection: psycopg.Connection[Any], extent: Extent, mapped: MappedTable) -> dict[str, int]:
+    if extent.estimated_rows <= ROWS_COUNTED:
+        count = sql.SQL("SELECT count(*) FROM (SELECT FROM {} LIMIT {}) AS counted")
+        row = connection.execute(count.format(mapped.rows, sql.Literal(ROWS_COUNTED + 1))).fetchone()
+        if row is not None and row[0] <= ROWS_COUNTED:
+            return {"rows": int(row[0])}
+    return {"estimated_rows": extent.estimated_rows}
 
 
 def table_weaknesses(connection: psycopg.Connection[Any], opened: Opened, extent: Extent) -> list[str]:
@@ -154,9 +168,45 @@ def op_problems(connection: psycopg.Connection[Any], mapped: MappedTable) -> lis
     ).fetchall()
     if not rows:
         return []
-    found = ", ".join("null" if said is None else repr(said) for (said,) in rows)
     known = ", ".join(mapped.op_values)
+    found = _op_spellings([said for (said,) in rows])
     return [f"Column {mapped.options['op']!r} holds {found}, and only {known} are mapped. Map them in op_values."]
+
+
+OP_SPELLINGS = frozenset(
+    [
+        "c",
+        "u",
+        "d",
+        "r",
+        "i",
+        "t",
+        "create",
+        "created",
+        "update",
+        "updated",
+        "delete",
+        "deleted",
+        "insert",
+        "upsert",
+        "remove",
+        "read",
+    ]
+)
+"""How others write an operation: said as they are. Any other value may be anything, were the wrong column named."""
+
+
+def _op_spellings(found: list[str | None]) -> str:
+    """The unmapped values, without one that is not a known spelling of an operation.
+
+    >>> _op_spellings(["C", None, "pbkdf2_sha256$..."])
+    "'C', null, a text of 17 characters"
+    """
+    said = []
+    for value in found:
+        is_known = value is not None and value.lower() in OP_SPELLINGS
+        said.append("null" if value is None else repr(value) if is_known else f"a text of {len(value)} characters")
+    return ", ".join(dict.fromkeys(said))
 
 
 def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -> list[str]:
@@ -188,21 +238,31 @@ def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -
 
 def _ground(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> tuple[str, list[str]]:
     """The ground a safe frontier will have, and what is weak about it."""
-    obstacles = transaction_ids_obstacles(connection, options, opened.table)
+    found = catalogue_read(connection, options["coordinate"][0], len(options["coordinate"]), opened.table)
+    is_attested = bool(options["numbers_are_drawn_in_insert"])
+    judged = Judged(("the coordinate carries no transaction id",), ())
+    if opened.mapped.spelling is Spelling.XID8_BIGINT:
+        judged = transaction_ids_judge(found)
+    obstacles = judged.obstacles
     if opened.server.is_in_recovery:
         return safe_frontier.REPLICA, [
             "This is a replica: every verdict is bounded by what it has replayed, and unknown. Register the primary."
         ]
     if not obstacles:
-        return safe_frontier.TRANSACTION_IDS, []
+        return safe_frontier.TRANSACTION_IDS, _believed(judged.doubts, is_attested)
     if options["share_lock"]:
-        ground = lock_ground(connection, options, opened.table, opened.server)
+        ground = lock_ground(connection, options, opened.table, opened.server, found)
         if not ground.obstacles:
-            attested = f"On the owner's word only: {'; '.join(ground.attested)}."
-            return safe_frontier.SHARE_LOCK, [attested] if ground.attested else []
+            unseen = () if sequence_position(connection, found).is_seen else (safe_frontier.SEQUENCE_UNSEEN,)
+            return safe_frontier.SHARE_LOCK, _believed((*ground.doubts, *unseen), is_attested)
         obstacles = (*obstacles, *ground.obstacles)
     else:
         obstacles = (*obstacles, "the share lock is not asked for")
     return safe_frontier.GRACE, [
         f"What is safe is assumed after a grace of {options['grace_seconds']} s, for {'; '.join(obstacles)}."
     ]
+
+
+def _believed(doubts: tuple[str, ...], is_attested: bool) -> list[str]:
+    who = "On the owner's word only" if is_attested else "The ground of a safe frontier is not proven"
+    return [f"{who}: {doubts_say(doubts)}."] if doubts else []

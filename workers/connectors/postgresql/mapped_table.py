@@ -30,6 +30,18 @@ CONTENT_TYPES: dict[str, tuple[str, ...]] = {"json": JSON_TYPES, "text": (), "by
 TIME_TYPES = ("timestamptz", "timestamp", "date")
 NOT_TEXT = ("bytea", "json", "jsonb")
 
+SYSTEM_COLUMNS = ("xmin", "xmax", "cmin", "cmax", "ctid", "tableoid")
+SYSTEM_COLUMN = (
+    "is a system column and cannot be a coordinate: a transaction id of 32 bits wraps, every UPDATE renews it, and"
+    " transactions commit in another order than they begin",
+    "Map a column that stays: an identity, or xid8 with the default pg_current_xact_id() and a number.",
+)
+LARGE_OBJECT = (
+    "is oid: it holds the number of a large object, not its content",
+    "Keep the content in a column of its own: ALTER TABLE … ADD COLUMN content bytea; UPDATE … SET content ="
+    " lo_get(…); let the application write bytea from then on, and map that column with content_format bytes.",
+)
+
 
 @dataclass(frozen=True)
 class MappedTable:
@@ -43,6 +55,9 @@ class MappedTable:
     def of(cls, options: Mapping[str, Any], columns: list[str], table: Table, server: Server) -> MappedTable:
         """From the catalogue. `columns`: every mapped column. Raises: NotFound, Unsuitable."""
         types = {}
+        for name in [*options["coordinate"], *(options.get("head") or [])]:
+            if name in SYSTEM_COLUMNS:
+                raise Unsuitable(f"column {name!r}", *SYSTEM_COLUMN)
         for name in columns:
             column = column_get(table, name)
             types[name] = {"type": column.type, "scale": column.scale, "is_not_null": column.is_not_null}
@@ -71,6 +86,8 @@ class MappedTable:
         """Nothing, where every mapped column has a type that can serve. Raises: Unsuitable."""
         if self.coordinate and (content := self.options.get("content")):
             wanted, found = self.options["content_format"], self.types[content]["type"]
+            if found == "oid":
+                raise Unsuitable(f"column {content!r}", *LARGE_OBJECT)
             if CONTENT_TYPES[wanted] and found not in CONTENT_TYPES[wanted]:
                 remedy = f"{wanted} is read from {', '.join(CONTENT_TYPES[wanted])}; or give another content_format."
                 raise Unsuitable(f"column {content!r}", f"is {found} and cannot be read as {wanted}", remedy)

@@ -76,6 +76,15 @@ def identity_of(opened: Opened, snapshot: Snapshot) -> str:
     )
 
 
+def incarnation_of(opened: Opened) -> str:
+    """The server, its timeline, the database and the table, by what a restore or a new table changes. "" where the role
+    may not see the server's."""
+    server, table = opened.server, opened.table
+    if server.system_identifier is None or server.timeline is None:
+        return ""
+    return f"{server.system_identifier}/{server.timeline}/{server.database}/{table.oid}"
+
+
 def handle_of(
     connection: psycopg.Connection[Any], opened: Opened, extent: Extent, snapshot_id: str | None
 ) -> dict[str, Any]:

@@ -5,7 +5,7 @@ of rows is one message: `string_agg(int8send(id), '')` and the like, one aggrega
 the same order. Blocks are ranges of the coordinate's index, so that both ends keep working while a block travels.
 
 One law: every aggregate gives a fixed width a row (or a length and bytes), and never skips a row: what may be null is
-said beside it.
+said beside it. A sparse column, which says so, is the exception.
 """
 
 from __future__ import annotations
@@ -34,16 +34,26 @@ Decoder = Callable[[list[bytes]], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One column of a packed read: the aggregates that carry it, and what makes an Arrow array of their bytes."""
+    """One column of a packed read: the aggregates that carry it, and what makes an Arrow array of their bytes.
+
+    `is_sparse`: it carries only some of the block's rows.
+    """
 
     name: str
     aggregates: tuple[Composable, ...]
     decode: Decoder
+    is_sparse: bool = False
 
 
 def packed_integer(name: str, send: Composable, held: Callable[[bytes], np.ndarray]) -> Packed:
     """A 64-bit number that is never null; `held` makes native numbers of its bytes."""
     return Packed(name, (_join(send),), lambda parts: pa.array(held(parts[0])))
+
+
+def packed_some(name: str, send: Composable, held: Callable[[bytes], np.ndarray], where: Composable) -> Packed:
+    """A 64-bit number that is never null, of those rows alone for which `where` holds."""
+    chosen = sql.SQL("{} FILTER (WHERE {})").format(_join(send), where)
+    return Packed(name, (chosen,), lambda parts: pa.array(held(parts[0])), is_sparse=True)
 
 
 def packed_nullable_integer(name: str, send: Composable, held: Callable[[bytes], np.ndarray]) -> Packed:
@@ -129,7 +139,7 @@ def _decode(columns: Sequence[Packed], row: tuple[Any, ...]) -> dict[str, pa.Arr
     fields, decoded = iter(row), {}
     for column in columns:
         decoded[column.name] = column.decode([part or b"" for part in islice(fields, len(column.aggregates))])
-    lengths = {len(array) for array in decoded.values()}
+    lengths = {len(decoded[column.name]) for column in columns if not column.is_sparse}
     if len(lengths) != 1:
         raise TransientError(f"A packed block arrived with columns of {sorted(lengths)} rows; read it again.")
     return decoded

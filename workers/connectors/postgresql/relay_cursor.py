@@ -53,8 +53,9 @@ def cursor_in(connection: psycopg.Connection[Any], options: Mapping[str, Any]) -
         return CursorReading(None)
     try:
         return CursorReading(_coordinate(list(rows[0]), options))
-    except BadCoordinate as error:
-        return CursorReading(None, f"The relay's cursor is no coordinate of this source: {error}")
+    except BadCoordinate as error:  # its text quotes what the column holds
+        expected = error.data["expected"]
+        return CursorReading(None, f"The relay's cursor is no coordinate of this source; expected {expected}.")
 
 
 def _coordinate(texts: list[str], options: Mapping[str, Any]) -> Coordinate:

@@ -6,6 +6,7 @@ Three grounds, strongest first (and a replica, which has none of its own):
 2. *share lock*: the snapshot was taken while no inserting transaction was open, and every number is drawn in its INSERT;
 3. *grace*: the head was read, then the transactions open at that moment were waited for, a configured time at most.
 A gap in the numbers means nothing by itself: a rolled-back transaction leaves one, and an open one may still fill it.
+How much of each is known, recovery_api.domain.grounds says.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import psycopg
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
-from recovery_api.domain.grounds import Standing
+from recovery_api.domain.grounds import Standing, doubts_say, standing_of
 from workers.connectors.base import SafeFrontier
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
 
@@ -26,6 +27,7 @@ TRANSACTION_IDS, SHARE_LOCK, GRACE, REPLICA = "transaction ids", "share lock", "
 SHIFT = 2**63
 LOOK_AGAIN_SECONDS = 0.05
 
+SEQUENCE_UNSEEN = "this role may not see how far the sequence has come (GRANT SELECT ON SEQUENCE)"
 IN_TRANSACTION_ONLY = "a number drawn before its transaction began (a cached or pooled sequence) would not be seen"
 
 
@@ -39,6 +41,14 @@ class Snapshot:
 
     def __str__(self) -> str:
         return f"{self.xmin}:{self.xmax}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where the sequence stood after the snapshot. `last` None: it has given out nothing yet, or `is_seen` is False."""
+
+    is_seen: bool
+    last: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +71,56 @@ def replay_position(connection: psycopg.Connection[Any]) -> str | None:
     return row[0] if row else None
 
 
-def by_transaction_ids(snapshot: Snapshot, transactions: Collection[OpenTransaction]) -> SafeFrontier:
+def by_transaction_ids(
+    snapshot: Snapshot,
+    transactions: Collection[OpenTransaction],
+    doubts: Collection[str] = (),
+    is_attested: bool = False,
+) -> SafeFrontier:
     """Everything below the snapshot's xmin: those transactions have ended, and ids are not given out again."""
     named = {one.transaction: str(one) for one in transactions}
+    standing = standing_of(doubts, is_attested)
+    who = "On the owner's word" if is_attested else "It is assumed"
     return SafeFrontier(
         _below(snapshot.xmin),
         TRANSACTION_IDS,
         f"Every transaction below {snapshot.xmin} had ended in snapshot {snapshot}, and the coordinate begins with its"
         " transaction's id.",
         tuple(named.get(str(xid % 2**32), f"transaction {xid}") for xid in snapshot.running),
-        standing=Standing.PROVEN,
+        f"{who} that nobody gives a row another transaction's id: {doubts_say(doubts)}." if doubts else None,
+        standing,
+        _given(standing, "nobody gives a row another transaction's id"),
     )
 
 
 def by_share_lock(
-    head: Coordinate | None, blockers: Collection[OpenTransaction], attested: Collection[str]
+    head: Coordinate | None,
+    drawn: Drawn,
+    blockers: Collection[OpenTransaction],
+    doubts: Collection[str],
+    is_attested: bool,
 ) -> SafeFrontier:
-    """The head, where the snapshot was taken under the lock; nothing, where somebody kept the lock from being granted."""
+    """The head, or as far as numbers were drawn, where the snapshot was taken under the lock; nothing, where somebody kept
+    the lock from being granted."""
+    if not drawn.is_seen:
+        doubts = (*doubts, SEQUENCE_UNSEEN)
+    standing = standing_of(doubts, is_attested)
+    who = "On the owner's word" if is_attested else "It is assumed"
+    weakness = f"{who} that numbers are drawn inside their INSERT, for {doubts_say(doubts)}." if doubts else None
+    given = _given(standing, "numbers are drawn in their INSERT")
     if blockers:
         says = (
             "The SHARE lock was not granted: a transaction that writes the table is open and may commit below the head."
         )
-        return SafeFrontier(None, SHARE_LOCK, says, tuple(str(one) for one in blockers))
+        return SafeFrontier(None, SHARE_LOCK, says, tuple(str(one) for one in blockers), weakness, standing, given)
     says = "The snapshot was taken while a SHARE lock kept every inserting transaction out; later numbers are higher."
-    weakness = f"On the owner's word that numbers are drawn inside their INSERT, for {'; '.join(attested)}."
-    standing = Standing.ATTESTED if attested else Standing.PROVEN
-    return SafeFrontier(head, SHARE_LOCK, says, (), weakness if attested else None, standing)
+    if drawn.is_seen and head is not None and (drawn.last is None or drawn.last < head.position):
+        stands = "has given out no number" if drawn.last is None else f"stands at {drawn.last}"
+        says += (
+            f" Its sequence {stands}: what lies above it was numbered otherwise, and lower numbers are still to come."
+        )
+        head = None if drawn.last is None else Coordinate(drawn.last)
+    return SafeFrontier(head, SHARE_LOCK, says, (), weakness, standing, given)
 
 
 def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstacles: Collection[str]) -> SafeFrontier:
@@ -102,9 +136,13 @@ def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstac
             f"{len(still)} older ones are still open and are taken not to have drawn any.{because}"
         )
         says = f"The head was read {grace_seconds} s before the snapshot; what drew a number by then is taken to have ended."
-        return SafeFrontier(head, GRACE, says, still, weakness)
+        given = f"that commits end within {grace_seconds} s of drawing a number"
+        return SafeFrontier(head, GRACE, says, still, weakness, given=given)
     says = "Every transaction that was open when the head was read had ended when the snapshot was taken."
-    return SafeFrontier(head, GRACE, says, (), f"Grace: {IN_TRANSACTION_ONLY}.{because}")
+    weakness = f"Grace: {IN_TRANSACTION_ONLY}.{because}"
+    return SafeFrontier(
+        head, GRACE, says, (), weakness, given="that every number is drawn by the transaction it commits in"
+    )
 
 
 def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | None) -> SafeFrontier:
@@ -118,6 +156,7 @@ def on_replica(snapshot: Snapshot, has_transaction_ids: bool, replayed: str | No
         says,
         () if has_transaction_ids else waits_for,
         weakness,
+        given="that the replica holds everything committed up to f",
     )
 
 
@@ -139,6 +178,13 @@ def transactions_wait(
             return Waited(tuple(remaining))
         pause(LOOK_AGAIN_SECONDS)
         left -= LOOK_AGAIN_SECONDS
+
+
+def _given(standing: Standing, what: str) -> str:
+    """What *given …* goes on with; nothing on a proven ground."""
+    if standing is Standing.PROVEN:
+        return ""
+    return f"the owner's word that {what}" if standing is Standing.ATTESTED else f"that {what}"
 
 
 def _below(xmin: int) -> Coordinate | None:

@@ -2,7 +2,8 @@
 
 While the lock is granted no transaction that inserted is still open, so every number drawn so far is visible or gone
 for good; numbers drawn later are higher. That is only so where every number is drawn inside its INSERT: `nextval`
-called before it takes no lock on the table. Source: PostgreSQL manual, "Explicit Locking" and "Sequence Manipulation".
+called before it takes no lock on the table. And only where the lock is held: `pg_locks` is asked, never a function
+that was to take it. Source: PostgreSQL manual, "Explicit Locking" and "Sequence Manipulation".
 
 One law: the lock holds up writers, so a try is short, is not begun behind a transaction that is going to block it, and
 ends as soon as the snapshot exists.
@@ -10,7 +11,6 @@ ends as soon as the snapshot exists.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from recovery_api.domain.grounds import Catalogue, drawn_judge
 from workers.connectors.postgresql.catalogue import Server, Table
 from workers.connectors.postgresql.connection import READER_NAME, Address, connection_open
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
@@ -29,60 +30,59 @@ LONGEST_PAUSE_SECONDS = 2.0
 HOPELESS_AFTER_SECONDS = 1.0
 """A writer open for longer than any try may last is waited for outside the lock's queue."""
 
-DRAWN = """
-SELECT c.oid::regclass::text, a.attidentity::text, pg_get_expr(d.adbin, d.adrelid),
-       s.seqcache, s.seqincrement, s.seqcycle,
-       EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND (t.tgtype & 6) = 6),
-       (SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND r.rolname !~ '^pg_'
-        AND has_column_privilege(r.oid, c.oid, a.attnum, 'INSERT') ORDER BY 1 LIMIT 1)
-FROM pg_class c
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname::text = %s::text
-LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-LEFT JOIN pg_depend i ON a.attidentity <> '' AND i.refclassid = 'pg_class'::regclass AND i.refobjid = c.oid
-    AND i.refobjsubid = a.attnum AND i.classid = 'pg_class'::regclass AND i.deptype = 'i'
-LEFT JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid
-    AND n.refclassid = 'pg_class'::regclass AND n.deptype = 'n'
-LEFT JOIN pg_sequence s ON s.seqrelid = coalesce(i.objid, n.refobjid)
-WHERE c.oid::bigint = ANY(%s::bigint[])
+HELD = """
+WITH RECURSIVE tree AS (
+    SELECT %(oid)s::bigint::oid AS oid
+    UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+)
+SELECT c.oid::regclass::text FROM tree JOIN pg_class c ON c.oid = tree.oid
+WHERE NOT EXISTS (
+    SELECT FROM pg_locks l WHERE l.locktype = 'relation' AND l.relation = c.oid AND l.granted
+    AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+    AND l.pid = pg_backend_pid()
+    AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
+ORDER BY 1
 """
-
-ONLY_NEXTVAL = re.compile(r"nextval\('.*'::regclass\)", re.S)
+"""The tables that this backend does not hold against writers. A ShareUpdateExclusiveLock keeps no writer out."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockGround:
-    """Whether the lock proves a frontier here. `obstacles`: why not; `attested`: what only the owner's word covers."""
+    """Whether the lock makes a frontier safe here. `obstacles`: why not; `doubts`: what the catalogue cannot rule out."""
 
     obstacles: tuple[str, ...]
-    attested: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A try for the lock. `blockers`: who kept it from being granted; where there are none, `unlocked` says which tables
+    this backend does not hold now. Ask before the snapshot is taken and after it."""
+
+    connection: psycopg.Connection[Any]
+    oid: int
+    blockers: tuple[OpenTransaction, ...]
+
+    def unlocked(self) -> list[str]:
+        self.connection.execute("SET LOCAL search_path = pg_catalog")  # a function may have left another one
+        return [place for (place,) in self.connection.execute(HELD.encode(), {"oid": self.oid})]
 
 
 def lock_ground(
-    connection: psycopg.Connection[Any], options: Mapping[str, Any], table: Table, server: Server
+    connection: psycopg.Connection[Any], options: Mapping[str, Any], table: Table, server: Server, found: Catalogue
 ) -> LockGround:
-    """What the catalogue shows about where numbers are drawn, on the table and each partition."""
-    obstacles, doubts = [], []
-    if len(options["coordinate"]) != 1:
-        obstacles.append("the coordinate has two columns")
-    name = options["coordinate"][0]
-    rows = connection.execute(DRAWN.encode(), [name, [table.oid, *table.leaves]]).fetchall()
-    for place, identity, default, cache, increment, is_cycling, has_trigger, supplier in rows:
-        column = f"{name!r} of {place}"
-        if not identity and not (default and ONLY_NEXTVAL.fullmatch(default)):
-            obstacles.append(f"{column} is not drawn from a sequence by its default")
-            continue
-        if cache != 1:
-            obstacles.append(f"the sequence of {column} hands out {cache} numbers at a time (CACHE must be 1)")
-        if (increment is not None and increment < 1) or is_cycling:
-            obstacles.append(f"the sequence of {column} does not ascend")
-        if has_trigger:
-            doubts.append(f"a BEFORE INSERT trigger may set {column}")
-        if identity != "a" and supplier is not None:
-            doubts.append(f"role {supplier!r} may supply {column} itself (GENERATED ALWAYS would forbid it)")
+    """What the catalogue shows about where numbers are drawn, and whether the role may take the lock.
+
+    Doubts that nobody attests are obstacles: the lock is not taken for a ground that may be none.
+    """
+    judged = drawn_judge(found)
+    obstacles = judged.obstacles
     if not may_lock(connection, options, table, server):
-        obstacles.append("the role may not take the lock (GRANT MAINTAIN, or name a share_lock_function)")
-    is_attested = bool(options["numbers_are_drawn_in_insert"])
-    return LockGround(tuple(obstacles if is_attested else [*obstacles, *doubts]), tuple(doubts) if is_attested else ())
+        obstacles = (*obstacles, "the role may not take the lock (GRANT MAINTAIN, or name a share_lock_function)")
+    if judged.doubts and not options["numbers_are_drawn_in_insert"]:
+        obstacles = (*obstacles, *judged.doubts)
+    return LockGround(obstacles, judged.doubts)
 
 
 def may_lock(connection: psycopg.Connection[Any], options: Mapping[str, Any], table: Table, server: Server) -> bool:
@@ -96,15 +96,14 @@ def may_lock(connection: psycopg.Connection[Any], options: Mapping[str, Any], ta
 
 
 @contextmanager
-def share_lock(
-    address: Address, options: Mapping[str, Any], name: sql.Composable, leaves: list[int]
-) -> Iterator[list[OpenTransaction]]:
-    """Inside it the lock is held, where the list is empty; else the list names who kept it from being granted.
+def share_lock(address: Address, options: Mapping[str, Any], name: sql.Composable, table: Table) -> Iterator[Lock]:
+    """Inside it the lock is held, where nobody blocked it; that it really is, `Lock.unlocked` looks up.
 
     The caller takes its snapshot inside, on a connection of its own, and leaves at once.
     """
     with connection_open(address, READER_NAME) as connection:
         blockers: list[OpenTransaction] = []
+        leaves = list(table.leaves)
         pause = PAUSE_SECONDS
         for attempt in range(options["lock_tries"]):
             if attempt:
@@ -118,7 +117,7 @@ def share_lock(
                 break
             blockers = _writers(connection, leaves) or blockers or [UNNAMED]
         try:
-            yield blockers
+            yield Lock(connection, table.oid, tuple(blockers))
         finally:
             connection.execute("ROLLBACK")
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import BadInput, Unsuitable
-from workers.connectors.base import CoordinateRange
+from workers.connectors.base import CoordinateRange, LateRows
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE, digests_complete, op_unmapped
 from workers.connectors.postgresql.extent import blocks_of
+from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import Packed, packed_integer, read_packed
 
@@ -36,8 +37,13 @@ class TableReader:
     def mapped(self) -> MappedTable:
         return MappedTable(self.options, self.handle["types"], self.handle["has_soft_errors"])
 
-    def read(self, range_: CoordinateRange, columns: Sequence[Packed], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Batches of `schema`: position, ordinal and lane from the range, `columns` as read, the rest null."""
+    def read(
+        self, range_: CoordinateRange, columns: Sequence[Packed], schema: pa.Schema, late: LateRows | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of `schema`: position, ordinal and lane from the range, `columns` as read, the rest null.
+
+        `late` is filled where the handle tells of a pinning snapshot.
+        """
         lane_check(range_.lane)
         mapped, coordinate = self.mapped, self.mapped.coordinate
         names = ("position", "ordinal")
@@ -47,9 +53,14 @@ class TableReader:
         ]
         cut = blocks_of(self.handle["grid"], range_, self.handle["rows"]) if self.handle["has_index"] else [range_]
         blocks = [coordinate.inside(block) for block in cut]
+        look = late_look(self.address, mapped, self.handle, late)
+        if look is not None:
+            columns = [*columns, *look.columns]
         with snapshot_open(self.address, self.handle["snapshot"]) as connection:
             for arrays in read_packed(connection, [*carried, *columns], mapped.rows, blocks):
                 count = len(arrays["position"])
+                if look is not None:
+                    look.block(arrays)
                 if "ordinal" not in arrays:
                     arrays["ordinal"] = pa.array(np.zeros(count, np.int64))
                 self._mend(mapped, arrays)

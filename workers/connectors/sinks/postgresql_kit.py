@@ -6,6 +6,7 @@ SinkBusy with the names of those it waited for.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,11 +38,23 @@ from workers.connectors.base import (
     SinkState,
     Width,
 )
-from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
+from workers.connectors.deadlines import ASKING, Step
+from workers.connectors.postgresql.connection import (
+    READING,
+    Address,
+    connection_open,
+    snapshot_kept,
+    snapshot_open,
+    transaction_begin,
+    transaction_write,
+)
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.sinks.kit import drilling, inspection, record, staging
 from workers.faults import Point, crash_point
 
+STAGING_WAIT_SECONDS = 25.0
+"""For a lock on the staging area: it holds up nobody at the fence, so it may be longer than the kit's own waits."""
+PURGED_AT_ONCE = 100_000
 CLAIM_FIELDS = ClaimReading.__dataclass_fields__
 
 
@@ -54,6 +67,7 @@ class PostgresqlKit:
         self.address = Address.of(options)
         self.kit: KitOptions = kit_options(options)
         self.needs_order = self.kit.effect.order == "ordered"
+        self._armed_count = 0  # how long a fire may take is told by what it fires
         self._drill_reference: str = options.get("drill_connection") or options["connection"]
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -108,7 +122,7 @@ class PostgresqlKit:
 
     @contextmanager
     def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
-        with connection_open(self.address) as connection:
+        with connection_open(self.address, step=READING) as connection:
             transaction_begin(connection, self.address)
             fence, is_replica = connection.execute(
                 self._sql("SELECT s.fence, pg_is_in_recovery() FROM {schema}.state() s")
@@ -125,7 +139,9 @@ class PostgresqlKit:
                     f"this snapshot shows the fence at {fence}",
                     "Claim again with a new generation." if fence > generation else "Claim first.",
                 )
-            yield self._reading(connection, fence, generation, is_replica)
+            reading = self._reading(connection, fence, generation, is_replica)
+            with snapshot_kept(connection):
+                yield reading
 
     def read_accepted(
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
@@ -180,7 +196,8 @@ class PostgresqlKit:
         return self._answer(word, {"generation": generation} if generation is not None else detail)
 
     def begin(self, generation: int) -> Answer:
-        return self._step("begin(%s, %s)", generation, self.kit.lock_wait_seconds)
+        wait = self.kit.lock_wait_seconds
+        return self._step(Step("a start", waits_seconds=wait), "begin(%s, %s)", generation, wait)
 
     def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
         rows = [
@@ -198,40 +215,50 @@ class PostgresqlKit:
             for row in events.to_pylist()
         ]
         query = "SELECT {schema}.deliver_many(%s, %s::jsonb)"
-        words: list[str] = self._row(query, generation, _json_with_contents(rows))[0]
+        step = Step("a delivery", len(rows), self.kit.lock_wait_seconds)
+        words: list[str] = self._row(query, generation, _json_with_contents(rows), step=step)[0]
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
-        return self._step("claim(%s, %s, %s)", generation, Jsonb(frontier), self._wait(wait_seconds))
+        wait = self._wait(wait_seconds)
+        step = Step("the claim", waits_seconds=wait)
+        return self._step(step, "claim(%s, %s, %s)", generation, Jsonb(frontier), wait)
 
     def claim_open(
         self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float | None = None
     ) -> Answer:
+        wait = self._wait(wait_seconds)
         word, generation, detail = self._row(
             "SELECT answer, generation, detail FROM {schema}.claim_open(%s, %s, %s, %s)",
-            *(name, Jsonb(frontier), newest, self._wait(wait_seconds)),
+            *(name, Jsonb(frontier), newest, wait),
+            step=Step("the claim", waits_seconds=wait),
         )
         return self._answer(word, {"generation": generation} if generation is not None else detail)
 
     def claim_find(self, name: str, wait_seconds: float | None = None) -> ClaimsFound:
-        found = self._step("claim_find(%s, %s)", name, self._wait(wait_seconds)).data
+        wait = self._wait(wait_seconds)
+        found = self._step(Step("looking for a claim", waits_seconds=wait), "claim_find(%s, %s)", name, wait).data
         return ClaimsFound(tuple(found["generations"]), found["newest"])
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
-        answer = self._step("arm(%s, %s, %s, %s)", generation, batch.count, batch.digest, Jsonb(frontier))
+        step = Step("the arming", waits_seconds=self.kit.lock_wait_seconds)
+        answer = self._step(step, "arm(%s, %s, %s, %s)", generation, batch.count, batch.digest, Jsonb(frontier))
         if answer.word == Word.TOO_LARGE:
             raise Refused(
                 f"Arming {batch.count} entries",
                 f"one fire of this sink lands at most {answer.data['batch_limit']}",
                 "Split the recovery by frontier, or install the kit with a higher batch limit.",
             )
+        self._armed_count = batch.count
         return answer
 
     def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
         count = 0
         with connection_open(self.address) as connection:
             for batch in batches:
-                staging.batch_stage(connection, self.kit.schema, generation, arm, batch)
+                connection.step = Step("the staging", batch.num_rows, STAGING_WAIT_SECONDS)
+                begin = functools.partial(transaction_write, connection, self.address)
+                staging.batch_stage(connection, self.kit.schema, generation, arm, batch, begin)
                 count += batch.num_rows
         return count
 
@@ -239,8 +266,9 @@ class PostgresqlKit:
         return staging.unrepresentable(batch, needs_key=self.kit.effect.kind == "target")
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
-        with connection_open(self.address) as connection:
-            with connection.transaction():
+        step = Step("the fire", self._armed_count, self.kit.lock_wait_seconds)
+        with connection_open(self.address, step=step) as connection:
+            with transaction_write(connection, self.address):
                 query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
                 row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
                 crash_point(Point.DURING_FIRE)
@@ -250,9 +278,11 @@ class PostgresqlKit:
         return self._answer(*row)
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
-        with connection_open(self.address) as connection:
-            query = self._sql("SELECT answer, detail FROM {schema}.settle(%s, %s)")
-            row = connection.execute(query, (generation, self._wait(wait_seconds))).fetchone()
+        wait = self._wait(wait_seconds)
+        with connection_open(self.address, step=Step("the settling", waits_seconds=wait)) as connection:
+            with transaction_write(connection, self.address):
+                query = self._sql("SELECT answer, detail FROM {schema}.settle(%s, %s)")
+                row = connection.execute(query, (generation, wait)).fetchone()
             assert row is not None
             if row[0] != "busy":
                 flush_wait(connection, self.address)
@@ -262,7 +292,8 @@ class PostgresqlKit:
         return _claim(answer.data)
 
     def release(self, generation: int, reason: str) -> Answer:
-        return self._step("release(%s, %s)", generation, reason)
+        step = Step("the release", waits_seconds=self.kit.lock_wait_seconds)
+        return self._step(step, "release(%s, %s)", generation, reason)
 
     def counter_raise(self, above: int) -> int:
         """After a restore: no generation at or below `above` is allocated any more. Returns where the counter stands."""
@@ -272,7 +303,8 @@ class PostgresqlKit:
     def staged_purge(self) -> int:
         """Takes away staged rows that no open claim needs; how many."""
         total = 0
-        while purged := self._row("SELECT {schema}.staged_purge()")[0]:
+        step = Step("the purge of what was staged", PURGED_AT_ONCE)
+        while purged := self._row("SELECT {schema}.staged_purge()", step=step)[0]:
             total += purged
         return total
 
@@ -284,6 +316,7 @@ class PostgresqlKit:
                 "connection": self._drill_reference,
                 "connect_timeout_seconds": address.connect_timeout_seconds,
                 "statement_timeout_seconds": address.statement_timeout_seconds,
+                "answer_timeout_seconds": address.answer_timeout_seconds,
                 "schema": kit.schema,
                 "prefix": kit.prefix,
                 "batch_limit": kit.batch_limit,
@@ -295,16 +328,17 @@ class PostgresqlKit:
     def _wait(self, wait_seconds: float | None) -> float:
         return self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
 
-    def _step(self, call: str, *arguments: Any) -> Answer:
-        return self._answer(*self._row("SELECT answer, detail FROM {schema}." + call, *arguments))
+    def _step(self, step: Step, call: str, *arguments: Any) -> Answer:
+        asked = "SELECT answer, detail FROM {schema}." + call  # nosec B608 # built of constants; names are quoted
+        return self._answer(*self._row(asked, *arguments, step=step))
 
     def _answer(self, word: str, detail: Any) -> Answer:
         if word == "busy":
             raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
         return Answer(word, detail or {})
 
-    def _row(self, query: str, *arguments: Any) -> tuple[Any, ...]:
-        with connection_open(self.address) as connection:
+    def _row(self, query: str, *arguments: Any, step: Step = ASKING) -> tuple[Any, ...]:
+        with connection_open(self.address, step=step) as connection, transaction_write(connection, self.address):
             row = connection.execute(self._sql(query), arguments or None).fetchone()
             assert row is not None
             return row

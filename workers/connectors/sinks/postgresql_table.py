@@ -18,7 +18,7 @@ from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
 from workers.connectors.base import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
-from workers.connectors.postgresql.connection import Address, snapshot_open
+from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
 from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
@@ -104,7 +104,7 @@ class PostgresqlTable:
                 facts |= table_facts(opened)
                 facts["identity"] = identity_of(opened, snapshot_read(connection))
                 extent = extent_read(connection, opened.mapped)
-                facts |= extent_facts(extent, opened.mapped)
+                facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
                 weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
                 problems += op_problems(connection, opened.mapped)
@@ -129,13 +129,15 @@ class PostgresqlTable:
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             incomplete = self._incomplete(opened)
-            yield Reading(
+            reading = Reading(
                 identity=identity_of(opened, snapshot),
                 handle=handle_of(connection, opened, extent, row[0]),
                 lanes={LANE: _lane(extent)},
                 is_complete=not incomplete,
                 weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
             )
+            with snapshot_kept(connection):
+                yield reading
             connection.execute("ROLLBACK")
 
     def read_accepted(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.base import (
@@ -17,29 +19,29 @@ from workers.connectors.base import (
     CoordinateRange,
     CursorReading,
     LaneReading,
+    LateRows,
     Reading,
     SafeFrontier,
     Width,
 )
 from workers.connectors.postgresql import safe_frontier
-from workers.connectors.postgresql.commit_evidence import (
-    foreign_rows_refuse,
-    subscriber_refuse,
-    transaction_ids_obstacles,
-)
+from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import (
     READER_NAME,
     Address,
     connection_open,
+    snapshot_kept,
     snapshot_open,
     transaction_begin,
 )
 from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
 from workers.connectors.postgresql.flushing import flush_wait
+from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.inspection import source_inspect
+from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
 from workers.connectors.postgresql.open_transactions import open_transactions
-from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
 from workers.connectors.postgresql.relay_cursor import cursor_read
@@ -71,7 +73,12 @@ class PostgresqlOutbox:
         return {} if found is None else {LANE: found}
 
     def pin(self) -> Reading:
-        """Head, floor and safe frontier from one short snapshot.
+        with self.hold_pin() as reading:
+            return reading
+
+    @contextmanager
+    def hold_pin(self) -> Iterator[Reading]:
+        """Head, floor and safe frontier from one snapshot, held until the manager ends.
 
         May wait: for the SHARE lock as long as `lock_tries` allow, under grace for `grace_seconds` at most.
 
@@ -79,33 +86,41 @@ class PostgresqlOutbox:
         """
         with connection_open(self.address, READER_NAME) as connection:
             opened = self._open(connection)
-            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
+            found = self._catalogue(connection, opened)
+            obstacles = self._transaction_ids(found).obstacles
             if opened.server.is_in_recovery or not obstacles:
                 safe = None
                 transaction_begin(connection, self.address)
             else:
-                safe = self._for_numbers(connection, opened, obstacles)
-            reading = self._reading(connection, opened, safe, None)
-        self._pinned = reading.lanes[LANE].safe
-        return reading
+                safe = self._for_numbers(connection, opened, obstacles, found)
+            row = connection.execute("SELECT pg_export_snapshot()").fetchone()
+            assert row is not None
+            reading = self._reading(connection, opened, safe, None, found)
+            self._pinned = reading.lanes[LANE].safe
+            handle = {**reading.handle, "pinned": pinned_make(connection, opened, row[0])}
+            with snapshot_kept(connection):
+                yield replace(reading, handle=handle)
+            connection.execute("ROLLBACK")
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[Reading]:
         """One exported snapshot, open until the manager ends.
 
         Its lane's `safe` is computed where the snapshot itself shows it (transaction ids, a replica); on the other
-        grounds it is what this connector pinned before, for what was safe stays safe.
+        grounds it is what this connector pinned before, for what was safe stays safe. Its `catalogue` is today's.
         """
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)
-            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
+            found = self._catalogue(connection, opened)
             safe = None
-            if obstacles and not opened.server.is_in_recovery:
+            if self._transaction_ids(found).obstacles and not opened.server.is_in_recovery:
                 safe = self._pinned or SafeFrontier(None, safe_frontier.GRACE, NOT_ASKED)
             flush_wait(connection, self.address)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
-            yield self._reading(connection, opened, safe, row[0])
+            reading = self._reading(connection, opened, safe, row[0], found)
+            with snapshot_kept(connection):
+                yield reading
             connection.execute("ROLLBACK")
 
     def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
@@ -113,7 +128,12 @@ class PostgresqlOutbox:
         return ranges_of(reading.handle["grid"], lane, parts)
 
     def read_history(
-        self, reading: Reading, range_: CoordinateRange, width: Width, with_key: bool = False
+        self,
+        reading: Reading,
+        range_: CoordinateRange,
+        width: Width,
+        with_key: bool = False,
+        late: LateRows | None = None,
     ) -> Iterator[pa.RecordBatch]:
         reader = TableReader(self.address, self.options, reading.handle)
         mapped, columns = reader.mapped, []
@@ -129,7 +149,7 @@ class PostgresqlOutbox:
             names = list(HISTORY.names)
             columns.append(packed_choice("op", mapped.op_code, OPS))
             columns += self._shown(mapped)
-        return reader.read(range_, columns, schema_of(HISTORY, names))
+        return reader.read(range_, columns, schema_of(HISTORY, names), late)
 
     def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:
         reader = TableReader(self.address, self.options, reading.handle)
@@ -149,20 +169,38 @@ class PostgresqlOutbox:
         subscriber_refuse(connection, opened.table)
         return opened
 
+    def _catalogue(self, connection: psycopg.Connection[Any], opened: Opened) -> Catalogue:
+        coordinate = self.options["coordinate"]
+        return catalogue_read(connection, coordinate[0], len(coordinate), opened.table)
+
+    def _transaction_ids(self, found: Catalogue) -> Judged:
+        if self.spelling is not Spelling.XID8_BIGINT:
+            return Judged(("the coordinate carries no transaction id",), ())
+        return transaction_ids_judge(found)
+
     def _for_numbers(
-        self, connection: psycopg.Connection[Any], opened: Opened, obstacles: tuple[str, ...]
+        self, connection: psycopg.Connection[Any], opened: Opened, obstacles: tuple[str, ...], found: Catalogue
     ) -> SafeFrontier:
         """The safe frontier of coordinates that carry no transaction id; begins the reader's transaction."""
         if not self.options["share_lock"]:
             return self._after_grace(connection, opened, (*obstacles, "the share lock is not asked for"))
-        ground = lock_ground(connection, self.options, opened.table, opened.server)
+        ground = lock_ground(connection, self.options, opened.table, opened.server, found)
         if ground.obstacles:
             return self._after_grace(connection, opened, (*obstacles, *ground.obstacles))
-        with share_lock(self.address, self.options, opened.mapped.name, list(opened.table.leaves)) as blockers:
+        with share_lock(self.address, self.options, opened.mapped.name, opened.table) as lock:
+            unlocked = [] if lock.blockers else lock.unlocked()
             transaction_begin(connection, self.address)
             snapshot_read(connection)
+            if not lock.blockers:
+                unlocked += lock.unlocked()
+        if unlocked:
+            connection.execute("ROLLBACK")
+            took = f"{self.options['share_lock_function'] or 'the lock'} left no SHARE lock on {', '.join(unlocked)}"
+            return self._after_grace(connection, opened, (*obstacles, took))
         head = end_read(connection, opened.mapped, is_highest=True)
-        return safe_frontier.by_share_lock(head, blockers, ground.attested)
+        drawn = sequence_position(connection, found)
+        is_attested = bool(self.options["numbers_are_drawn_in_insert"])
+        return safe_frontier.by_share_lock(head, drawn, lock.blockers, ground.doubts, is_attested)
 
     def _after_grace(
         self, connection: psycopg.Connection[Any], opened: Opened, obstacles: tuple[str, ...]
@@ -176,26 +214,41 @@ class PostgresqlOutbox:
         return safe_frontier.by_grace(head, waited, grace_seconds, obstacles)
 
     def _reading(
-        self, connection: psycopg.Connection[Any], opened: Opened, safe: SafeFrontier | None, snapshot_id: str | None
+        self,
+        connection: psycopg.Connection[Any],
+        opened: Opened,
+        safe: SafeFrontier | None,
+        snapshot_id: str | None,
+        found: Catalogue,
     ) -> Reading:
-        """The lane as the connection's snapshot shows it. `safe` None: the snapshot itself says what is safe."""
+        """The lane as the connection's snapshot shows it. `safe` None: the snapshot itself says what is safe.
+
+        `found` was read before the snapshot was taken; what the catalogue shows now must be the same.
+        """
         snapshot = snapshot_read(connection)
         extent = extent_read(connection, opened.mapped)
         identity, is_complete = identity_of(opened, snapshot), True
+        judged = self._transaction_ids(found)
         if opened.server.is_in_recovery:
             replayed = replay_position(connection)
-            obstacles = transaction_ids_obstacles(connection, self.options, opened.table)
-            safe = safe_frontier.on_replica(snapshot, not obstacles, replayed)
+            safe = safe_frontier.on_replica(snapshot, not judged.obstacles, replayed)
             identity, is_complete = f"{identity}, a replica replayed up to {replayed}", False
         else:
             foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
             if safe is None:
                 transactions = open_transactions(connection, list(opened.table.leaves))
-                safe = safe_frontier.by_transaction_ids(snapshot, transactions)
+                is_attested = bool(self.options["numbers_are_drawn_in_insert"])
+                safe = safe_frontier.by_transaction_ids(snapshot, transactions, judged.doubts, is_attested)
+        digest = self._catalogue(connection, opened).digest
+        if digest != found.digest:
+            safe = safe.unproven("who may write the table changed while it was read")
+        safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
         weaknesses = [safe.weakness] if safe.weakness else []
+        if unseen := late_unseen(connection, opened):
+            weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
         lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
-        handle = handle_of(connection, opened, extent, snapshot_id)
+        handle = {**handle_of(connection, opened, extent, snapshot_id), "xmin": xid_of(snapshot.xmin)}
         return Reading(identity, handle, {LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
 
     def _floor(

@@ -2,8 +2,9 @@
 
 The law: what could not be read is named, with its line and byte, and bounds the verdict; a shorter history never looks
 complete. Columns: coordinate, op, key, and the content as `value` (JSON), `value_text` (plain text) or a ready
-`digest`; on the record generation and head; optional lane, event_id, entry. A `value` cell of a CSV file is JSON, and
-an empty one is no content; a cell that is not JSON is refused, never taken for text.
+`digest`; on the record generation and head; optional lane, event_id, entry. A `value` cell of a CSV file is JSON; a cell
+that is not JSON is refused, never taken for text. One fact has one digest in every format: a null of a table is `null` in
+JSON lines, an empty cell in CSV (where "" in quotes is the empty text), a null in Parquet.
 """
 
 from workers.evidence.files.events import EventFile, event_at, events_read

@@ -241,7 +241,7 @@ def _content_digest(record: dict[str, Any], op: str, refuse: Callable[..., BadFi
             raise refuse(f"digest {digest!r} is not a text")
         return digest_given(digest)
     content = record.get("value", ABSENT)
-    if content is ABSENT and isinstance(record.get("value_text"), str):
+    if (content is ABSENT or content is None) and isinstance(record.get("value_text"), str):
         content = record["value_text"]
     try:
         return content_digest(content, op)

@@ -21,11 +21,12 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 class _Lines:
-    """Physical lines of a file as text, for the csv module; remembers where it is."""
+    """Physical lines of a file as text, for the csv module; remembers where it is, and the `record` begun last."""
 
     def __init__(self, path: Path, notes: FileNotes) -> None:
         self.number, self.offset, self.next_offset = 0, 0, 0
         self.last, self.notes = "", notes
+        self.record: list[str] = []
         self._file = path.open("rb")
 
     def __iter__(self) -> Iterator[str]:
@@ -51,12 +52,13 @@ class _Lines:
                     line = bare
                 if line:
                     self.last = line.decode("utf-8", "surrogateescape")
+                    self.record.append(self.last)
                     yield self.last
 
 
 def csv_records(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], int]]:
-    """(record, line number) of each row. `value` cells are JSON; an empty cell of any column but key and value_text is
-    nothing at all. A row with too few or too many cells, an open quote, and a last line without its end are not read.
+    """(record, line number) of each row. `value` cells are JSON. An empty cell is a null, as COPY writes it; a quoted empty
+    cell of key and value_text is the empty text. A row with too few or too many cells, an open quote, and a last line without its end are not read.
 
     Raises: BadFile for a header that cannot serve, a `value` that is not JSON, and where nothing can be read.
     """
@@ -67,6 +69,7 @@ def csv_records(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], 
         header = _header(next(reader, None), notes)
         while True:
             first, start = lines.number + 1, lines.next_offset
+            lines.record.clear()
             try:
                 cells = next(reader, None)
             except csv.Error as error:
@@ -84,7 +87,7 @@ def csv_records(path: Path, notes: FileNotes) -> Iterator[tuple[dict[str, Any], 
             if _is_torn(cells, header, lines, first, start, notes):
                 continue
             rows += 1
-            yield _row(dict(zip(header, cells, strict=True)), first, notes), first
+            yield _row(dict(zip(header, cells, strict=True)), lines.record, first, notes), first
     finally:
         csv.field_size_limit(limit)
     if rows == 0 and not notes.is_whole:
@@ -120,14 +123,34 @@ def _is_torn(cells: list[str], header: list[str], lines: _Lines, first: int, sta
     return True
 
 
-def _row(record: dict[str, Any], line: int, notes: FileNotes) -> dict[str, Any]:
-    for name in [name for name, cell in record.items() if cell == "" and name not in ("key", "value_text")]:
-        record[name] = None
-    if "value" in record:
-        cell = record.pop("value")
-        if cell is not None:
-            record["value"] = json_cell(cell, f"line {line}", notes)
+def _row(record: dict[str, Any], raw: list[str], line: int, notes: FileNotes) -> dict[str, Any]:
+    empty = [name for name, cell in record.items() if cell == ""]
+    quoted = dict(zip(record, _are_quoted("".join(raw)), strict=True)) if {"key", "value_text"} & set(empty) else {}
+    for name in empty:
+        if name not in ("key", "value_text") or not quoted[name]:
+            record[name] = None
+    if record.get("value") is not None:
+        record["value"] = json_cell(record["value"], f"line {line}", notes)
     return record
+
+
+def _are_quoted(raw: str) -> list[bool]:
+    """Of each cell of a record that was read without complaint, whether it is quoted: the reader does not tell.
+
+    >>> _are_quoted('1,"",,"a,""b"\\n')
+    [False, True, False, True]
+    """
+    found, at, end = [], 0, len(raw.rstrip("\r\n"))
+    while at <= end:
+        is_quoted = raw[at : at + 1] == '"'
+        found.append(is_quoted)
+        if is_quoted:
+            at += 1
+            while raw[at] != '"' or raw[at + 1 : at + 2] == '"':
+                at += 1 if raw[at] != '"' else 2
+        comma = raw.find(",", at, end)
+        at = end + 1 if comma < 0 else comma + 1
+    return found
 
 
 def json_cell(cell: str, where: str, notes: FileNotes) -> Any:
@@ -144,7 +167,7 @@ def json_cell(cell: str, where: str, notes: FileNotes) -> Any:
 def parquet_records(path: Path, notes: FileNotes, wanted: set[str]) -> Iterator[tuple[dict[str, Any], int]]:
     """(record, row number from 1) of each row, of the columns that are wanted.
 
-    A text `value` is JSON; numbers, booleans, lists and structs are themselves; a null `value` is no content.
+    A text `value` is JSON; numbers, booleans, lists and structs are themselves.
 
     Raises: BadFile for a file cut short, a repeated column, or a column type that cannot serve.
     """
@@ -160,15 +183,15 @@ def parquet_records(path: Path, notes: FileNotes, wanted: set[str]) -> Iterator[
         for name in set(names) & wanted:
             _refuse_type(name, file.schema_arrow.field(name).type, notes)
         number = 0
-        is_text = "value" in names and pa.types.is_string(file.schema_arrow.field("value").type)
+        is_text = "value" in names and _is_text(file.schema_arrow.field("value").type)
         for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in wanted]):
             for record in batch.to_pylist():
                 number += 1
-                if record.get("value", 0) is None:
-                    del record["value"]
-                elif is_text and "value" in record:
+                if record.get("value") is None:
+                    pass
+                elif is_text:
                     record["value"] = json_cell(record["value"], f"row {number}", notes)
-                elif "value" in record:
+                else:
                     record["value"] = _content(record["value"], number, notes)
                 yield record, number
     except (pa.ArrowInvalid, OSError) as error:
@@ -186,20 +209,26 @@ def parquet_columns(path: Path, notes: FileNotes) -> list[str]:
     return names
 
 
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as pt
+
+    return bool(pt.is_string(kind) or pt.is_large_string(kind))
+
+
 def _refuse_type(name: str, kind: Any, notes: FileNotes) -> None:
     import pyarrow.types as pt
 
     if name in ("coordinate", "head"):
-        is_fit = pt.is_integer(kind) or pt.is_string(kind) or (pt.is_decimal(kind) and kind.scale == 0)
+        is_fit = pt.is_integer(kind) or _is_text(kind) or (pt.is_decimal(kind) and kind.scale == 0)
         remedy = "Whole numbers or text."
     elif name in ("generation", "entry"):
         is_fit, remedy = pt.is_integer(kind), "Whole numbers."
     elif name == "value":
         is_fit, remedy = not (pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_temporal(kind)), "JSON as text."
     elif name == "key":
-        is_fit, remedy = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_integer(kind), "Text."
+        is_fit, remedy = _is_text(kind) or pt.is_integer(kind), "Text."
     else:
-        is_fit, remedy = pt.is_string(kind) or pt.is_large_string(kind), "Text."
+        is_fit, remedy = _is_text(kind), "Text."
     if not is_fit and not pt.is_null(kind):
         raise BadFile(notes.name, f"column {name}", f"type {kind} cannot serve", remedy)
 

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from recovery_api.domain.access import Role
 from recovery_api.domain.errors import BadInput
 from workers.demo.narrator import Narrator
-from workers.demo.recover import Operator, worker_running
+from workers.demo.recover import Operator, worker_await, worker_running
 from workers.demo.story import Story
 from workers.demo.visit import incident_leave, people_make, web_running
 from workers.demo.world import World, world_build
@@ -48,18 +48,20 @@ class Command(BaseCommand):
             if not getattr(settings, name):
                 raise BadInput(name, "is not set", "`make demo` starts what is missing.")
         tell = Narrator(sys.stderr if options["json"] else cast(TextIO, self.stdout))
-        is_progress_shown = not options["json"] and sys.stderr.isatty()
+        has_bar = not options["json"] and sys.stderr.isatty()
         var = Path(settings.VAR_DIR) / "demo"
         world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
-        schedule = None if options["once"] else var / "schedule"
+        log = var / "worker.log"
         with (
-            worker_running(var / "worker.log", schedule),
+            worker_running(log) as worker,
             tempfile.TemporaryDirectory(prefix="fencepost-") as directory,
         ):
-            ending = self.story(world, Path(directory), tell, is_progress_shown).run()
+            tell.progress("a worker starts")
+            worker_await(worker, log)
+            ending = self.story(world, Path(directory), tell, has_bar).run()
             if not options["once"]:
                 left = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
-                self._leave(tell, left, Path(directory), is_progress_shown)
+                self._leave(tell, left, Path(directory), has_bar)
                 with web_running(var / "web.log", options["port"]) as address:
                     self._stay(tell, world, left, address)
         if options["json"]:
@@ -67,10 +69,10 @@ class Command(BaseCommand):
         if not ending.is_success:
             sys.exit(FAILED)
 
-    def _leave(self, tell: Narrator, left: World, directory: Path, is_progress_shown: bool) -> None:
+    def _leave(self, tell: Narrator, left: World, directory: Path, has_bar: bool) -> None:
         """A second incident, for whoever is watching to recover."""
         tell.step("Another incident, and this one is yours")
-        found = incident_leave(left, directory, Operator(left, tell.command, is_progress_shown))
+        found = incident_leave(left, directory, Operator(left, tell, has_bar))
         tell.say(
             f"Pipeline {left.pipeline} had the same bad day. {found.counts['lost']} events are owed at "
             f"{found.body['frontier']}, its relay is dead, and nobody has recovered it. Its rule lets a plan's author "
@@ -86,7 +88,7 @@ class Command(BaseCommand):
             "reason, type the pipeline's name, and watch it end exactly once. Or by command, from another shell:"
         )
         for line in TRY:
-            tell.command(f'make manage ARGS="{line.format(pipeline=world.pipeline)}"')
+            tell.command(f"./fencepost {line.format(pipeline=world.pipeline)}")
         tell.say("Ctrl-C ends it all. `make demo` again makes new incidents beside these.")
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, FencepostError
-from recovery_api.domain.verdicts import Status
+from recovery_api.domain.outcomes import OUTCOMES, Status
+from recovery_api.domain.visible import visible
 
 SHOWN = 20
 SMALL_BYTES = 64 << 20
@@ -58,16 +59,16 @@ class Command(BaseCommand):
         except FencepostError as error:
             if options["json"]:
                 self.stdout.write(json.dumps({"error": error.as_row()}))
-            self.stderr.write(str(error))
+            self.stderr.write(visible(str(error)))
             sys.exit(2 if isinstance(error, BadInput) else 3)
         if options["json"]:
             from workers.evidence.canonical import json_written
 
             self.stdout.write(json_written(judgement.answer))
             for line in _grounds(judgement):
-                self.stderr.write(line)
+                self.stderr.write(visible(line))
         else:
-            self.stdout.write("\n".join(_report(judgement)))
+            self.stdout.write(visible("\n".join(_report(judgement))))
         if judgement.verdict.exit_code:
             sys.exit(judgement.verdict.exit_code)
 
@@ -128,7 +129,7 @@ def _leave_pandas_out() -> None:
 def _grounds(judgement: Any) -> list[str]:
     """Status, and everything that bounds it."""
     verdict = judgement.verdict
-    lines = [f"Status: {verdict.status.value}."]
+    lines = [f"Status: {OUTCOMES[verdict.status].words}."]
     lines += [f"Unknown because: {reason}" for reason in verdict.unknown_because]
     lines += [f"Weakness: {weakness}" for weakness in verdict.weaknesses]
     return lines + [f"Note: {line}" for line in judgement.mended]
@@ -168,6 +169,7 @@ def _report(judgement: Any) -> list[str]:
         lines.append(
             f"Mismatched keys: {names}{rest}" if mismatched else f"Mismatch-free at {verdict.frontier}, on every key."
         )
+    lines += [f"Details: {line}" for line in verdict.details]
     records = ", ".join(f"{end} {count}" for end, count in judgement.records.items())
     lines += _grounds(judgement)[1:]
     lines += [f"Read: {records} (records; coordinates spelled {judgement.spelling.value}; engine {judgement.engine})."]

@@ -36,7 +36,7 @@ class Command(FencepostCommand):
             "--connection",
             dest="installer",
             metavar="REFERENCE",
-            help="connect as this instead: env:NAME or file:/path, of who may install",
+            help="connect as this instead: env:FENCEPOST_END_NAME or file:/path, of who may install",
         )
         parser.add_argument(
             "--grant",
@@ -53,12 +53,14 @@ class Command(FencepostCommand):
     def answer(self, now: datetime, **options: Any) -> Shown:
         given = _given(options)
         if "connection" not in given and not options["print"]:
-            raise BadInput("--connection", "is missing", "Name a registered sink, or give env:NAME or file:/path.")
+            raise BadInput(
+                "--connection", "is missing", "Name a registered sink, or give env:FENCEPOST_END_NAME or file:/path."
+            )
         parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
         grants = [_grant(pair) for pair in options["grant"]]
         if options["print"]:
             script = kit_script(parsed, grants, options["database"] or database_of(given.get("connection")))
-            return Shown({"sql": script}, [script])
+            return Shown({"sql": script}, [script], is_verbatim=True)
         return _shown(kit_put(parsed, grants))
 
 

@@ -6,9 +6,11 @@ So what is lost was committed before the record was read, and what is premature 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +22,15 @@ from workers.connectors.base import CoordinateRange, CursorReading, LaneReading,
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.spark.jobs.duplicates import Generations, generations_read
+from workers.spark.jobs.grounds import (
+    Earlier,
+    Late,
+    Remembered,
+    late_find,
+    pinned_apply,
+    pinned_choose,
+    written_since,
+)
 from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
@@ -27,12 +38,17 @@ AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 Progress = Callable[..., None]
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """An earlier audit's word for one lane: its frontier, and the record's last entry then (None: not known)."""
+    """An earlier audit's word for one lane: its frontier, the record's last entry then (None: not known), its givens."""
 
     frontier: Coordinate
     last_entry: int | None
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +58,13 @@ class AuditRequest:
     `proven`: the safe frontier that a plan found for each lane, at or above `frontier`. What was safe stays safe, so it
     is not asked again; a writer that is open now cannot stop a recovery that was approved before.
 
+    `remembered`: the furthest frontier of each lane that was proven before. `earlier`: the history as an earlier reading
+    found it, which this one is compared with. `attested_by`: who gave the owner's word, and when.
+
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
-    exactly once; what retention dropped below it was accepted, and what the record held then was justified.
+    exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
+    one clock that orders readings.
     """
 
     source: EndSpec
@@ -52,6 +72,9 @@ class AuditRequest:
     evidence: str
     frontier: Mapping[str, Coordinate] = field(default_factory=dict)
     proven: Mapping[str, SafeFrontier] = field(default_factory=dict)
+    remembered: Mapping[str, Remembered] = field(default_factory=dict)
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    attested_by: str = ""
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
@@ -60,13 +83,15 @@ class AuditRequest:
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None
+    clock: Callable[[], datetime] = _utc_now
 
 
 @dataclass(frozen=True, slots=True)
 class LaneEvidence:
     """One lane as judged: where, on which ground, and the kernel's folded counts.
 
-    `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject.
+    `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject. `late`:
+    rows that came in at or below the frontier after it was taken to be safe.
     """
 
     lane: str
@@ -75,6 +100,7 @@ class LaneEvidence:
     counts: LaneCounts
     fingerprint: Mapping[str, int]
     stranded: int
+    late: Late | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +119,9 @@ class Evidence:
 
     `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
     was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
-    accepted, where the record says so.
+    accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
+    accepted by then is in it, and of two readings the later one holds all that the earlier one held. `sink_release`
+    ends the record's snapshot before the source's: nobody can read in it afterwards.
     """
 
     source_reading: Reading
@@ -109,6 +137,9 @@ class Evidence:
     pieces: tuple[Piece, ...]
     duplicated_in: Generations = field(default_factory=dict)
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
+    certified: Mapping[str, Certified] = field(default_factory=dict)
+    record_read_at: datetime = field(default_factory=_utc_now)
+    sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -124,13 +155,20 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     """
     source, sink = request.source.connector(), request.sink.connector()
     cursors = source.cursors()
-    pinned = {} if request.proven else _pin(request, source, progress)
-    with ExitStack() as held:
-        sink_reading = held.enter_context(sink.hold_snapshot(generation=request.generation))
-        source_reading = held.enter_context(source.hold_snapshot())
+    with ExitStack() as held, ExitStack() as held_at_sink:
+        safe, pinned = request.proven, None
+        frontiers: Mapping[str, Coordinate] = {}
+        if not request.proven:
+            safe, frontiers, pinned = _pin(request, source, progress, held)
+        record_read_at = request.clock()
+        sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
+        source_reading = pinned_apply(held.enter_context(source.hold_snapshot()), safe, not request.proven)
+        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned})
         if request.proven:
-            source_reading = _with_proven(request, source_reading, source.spelling)
-        frontier = pinned or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
+            for lane, reading in source_reading.lanes.items():
+                asked = request.frontier.get(lane, BEFORE_EVERYTHING)
+                _refuse_below_floor(reading, asked, source.spelling)
+        frontier = frontiers or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
         questions = {
             lane: _question(request, lane, frontier, source_reading)
             for lane in _all_lanes(source_reading, sink_reading)
@@ -155,36 +193,42 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             request.evidence,
             request.approved,
             request.excluded,
+            {lane: one.frontier for lane, one in request.earlier.items()},
         )
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
         summaries = ranges_judge(session, spec)
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
         has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates else {}
-        yield replace(_evidence(spec, frontier, summaries, source.spelling, duplicated_in), cursors=cursors)
+        written = functools.partial(written_since, source, source_reading, request.evidence)
+        yield replace(
+            _evidence(spec, request, frontier, summaries, source.spelling, written),
+            duplicated_in=duplicated_in,
+            cursors=cursors,
+            certified=request.certified,
+            record_read_at=record_read_at,
+            sink_release=held_at_sink.close,
+        )
 
 
-def _pin(request: AuditRequest, source: Any, progress: Progress) -> dict[str, Coordinate]:
-    """The frontier of each lane, chosen before either snapshot is opened."""
+def _pin(
+    request: AuditRequest, source: Any, progress: Progress, held: ExitStack
+) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
+    """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
+    snapshot, which stays open with `held`: late rows are looked up in it."""
     progress(step="pinning the frontier")
-    pinned = source.pin()
+    pinned = held.enter_context(source.hold_pin())
     for lane in request.frontier:
         if lane not in pinned.lanes:
             raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
-    return {
-        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling)
+    chosen = {
+        lane: pinned_choose(reading, request.remembered.get(lane), request.frontier.get(lane), request.attested_by)
         for lane, reading in pinned.lanes.items()
     }
-
-
-def _with_proven(request: AuditRequest, reading: Reading, spelling: Spelling) -> Reading:
-    """The reading with the safe frontiers a plan proved. Raises: FrontierRefused where the floor has passed one."""
-    lanes = {}
-    for lane, found in reading.lanes.items():
-        asked = request.frontier.get(lane, BEFORE_EVERYTHING)
-        _refuse_below_floor(found, asked, spelling)
-        lanes[lane] = replace(found, safe=request.proven.get(lane, found.safe))
-    return replace(reading, lanes=lanes)
+    frontiers = {
+        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling) for lane, reading in chosen.items()
+    }
+    return {lane: reading.safe for lane, reading in chosen.items()}, frontiers, pinned.handle.get("pinned")
 
 
 def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:
@@ -227,14 +271,6 @@ def _question(
 ) -> LaneQuestion:
     reading = source_reading.lanes.get(lane)
     f = frontier.get(lane, BEFORE_EVERYTHING)
-    has_moved_back = reading is not None and (reading.safe.coordinate is None or reading.safe.coordinate < f)
-    if f != BEFORE_EVERYTHING and has_moved_back:
-        raise FrontierRefused(
-            f"of lane {lane}",
-            "behind it",
-            "safe frontier",
-            "it moved back between two readings: another server answered",
-        )
     certified = request.certified.get(lane)
     acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
@@ -270,25 +306,37 @@ def _floor(reading: LaneReading | None) -> Coordinate | None:
 
 def _evidence(
     spec: MeetSpec,
+    request: AuditRequest,
     frontier: Mapping[str, Coordinate],
     summaries: list[dict[str, Any]],
     spelling: Spelling,
-    duplicated_in: Generations,
+    written: Any,
 ) -> Evidence:
     lanes = {}
+    weaknesses = list(spec.source_reading.weaknesses)
     for lane in spec.questions:
         mine = [summary for summary in summaries if summary["lane"] == lane]
+        reading = spec.source_reading.lanes.get(lane) or _no_lane(lane)
+        f, earlier = frontier.get(lane, BEFORE_EVERYTHING), request.earlier.get(lane)
+        at_earlier = _fingerprint_sum([summary["earlier"] for summary in mine if "earlier" in summary])
+        late = late_find(reading, f, mine, earlier, at_earlier, spelling, written)
+        if late is not None:
+            reading = replace(reading, safe=reading.safe.unproven(late.says))
+            weaknesses.append(str(reading.safe.weakness))
         lanes[lane] = LaneEvidence(
             lane,
-            frontier.get(lane, BEFORE_EVERYTHING),
-            spec.source_reading.lanes.get(lane) or _no_lane(lane),
+            f,
+            reading,
             fold(summary["counts"] for summary in mine),
             _fingerprint_sum([summary["history"] for summary in mine]),
             sum(summary["stranded"] for summary in mine),
+            late,
         )
+    judged = {lane: lanes[lane].reading for lane in spec.source_reading.lanes}
+    source_reading = replace(spec.source_reading, lanes=judged, weaknesses=tuple(dict.fromkeys(weaknesses)))
     approvals = [summary["approval"] for summary in summaries if "approval" in summary]
     return Evidence(
-        source_reading=spec.source_reading,
+        source_reading=source_reading,
         sink_reading=spec.sink_reading,
         lanes=lanes,
         batch_count=sum(summary["batch_count"] for summary in summaries),
@@ -303,7 +351,6 @@ def _evidence(
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),
-        duplicated_in=duplicated_in,
     )
 
 

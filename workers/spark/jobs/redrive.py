@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
@@ -23,7 +24,16 @@ from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest_add
 from workers.spark.jobs.audit import Evidence
-from workers.spark.ranges import BATCH_COLUMNS, MeetSpec, batch_rows, part_write, rows_digest, summary_row, tasks_run
+from workers.spark.ranges import (
+    BATCH_COLUMNS,
+    MeetSpec,
+    batch_rows,
+    part_write,
+    parts_of,
+    rows_digest,
+    summary_row,
+    tasks_run,
+)
 from workers.spark.session import engine_errors_mapped
 
 SLICE_ROWS = 12_500
@@ -76,6 +86,18 @@ def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
     """The re-drivable rows of one evidence part, in coordinate order."""
     path = Path(spec.evidence) / f"part-{part:05d}.parquet"
     return batch_rows(pq.read_table(path, columns=BATCH_COLUMNS, filters=[("finding", "==", "lost")]), spec.excluded)
+
+
+def batch_held(directory: str) -> int | None:
+    """How many entries the evidence under `directory` holds of its batch; None where it cannot be read."""
+    if not (parts := parts_of(directory)):
+        return None
+    try:
+        findings = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
+        lost = findings.to_table(columns=BATCH_COLUMNS, filter=ds.field("finding") == "lost")
+        return batch_rows(lost, unrepresentable_read(directory)).num_rows
+    except (OSError, pa.ArrowInvalid):
+        return None
 
 
 def batch_stage(session: Any, evidence: Evidence, generation: int, arm: int) -> int:

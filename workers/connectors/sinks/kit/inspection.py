@@ -9,6 +9,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import undisciplined_weaknesses
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.base import ConnectionReport
@@ -67,7 +68,7 @@ def kit_test(connection: psycopg.Connection[Any], kit: KitOptions) -> Connection
     if server["is_replica"]:
         problems.append("This server is a replica; what is read here is not what was accepted. Use the primary.")
     if rights["can_read"]:
-        weaknesses += [says for _, _, says in paths_read(connection, kit.schema)]
+        weaknesses += undisciplined_weaknesses(paths_read(connection, kit.schema))
     sample = latest_read(connection, kit.schema) if rights["can_read"] and not rights["is_filtered"] else None
     return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
 

@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 
 from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
+from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
 
 OLDEST_SERVER = 150000
@@ -29,16 +30,18 @@ def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dic
     except psycopg.errors.InsufficientPrivilege as error:
         raise AccessDenied(
             f"installing the kit in schema {options.schema!r}",
-            _first_line(error),
+            _says(error, options),
             "Install as a superuser, or as the target's owner with CREATEROLE and CREATE on the database; "
             "--print shows the SQL to hand to somebody who may.",
         ) from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction) as error:
-        what = _first_line(error).removesuffix(" does not exist")
+        what = f"the {options.effect.kind} that the effect names ({_says(error, options)})"
         raise NotFound(what, "the sink's database", "Create it first.") from error
     except psycopg.errors.InvalidColumnReference as error:
         raise Unsuitable(
-            "the target", _first_line(error), "Give it a primary key or unique index on the key."
+            "the target",
+            f"it has no unique index on {options.effect.key} alone",
+            "Give it a primary key or unique index on the key.",
         ) from error
 
 
@@ -64,7 +67,7 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
         table = f"{quoted(schema)}.{found['relname']}"
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {table}").fetchone()
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {table}").fetchone()  # nosec B608 # built of constants; names are quoted
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -113,5 +116,8 @@ def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
         )
 
 
-def _first_line(error: psycopg.Error) -> str:
-    return error.diag.message_primary or str(error).splitlines()[0]
+def _says(error: psycopg.Error, options: KitOptions) -> str:
+    """What the server refused, with names that the options hold."""
+    names = [options.schema, *(str(value) for value in options.effect.as_row().values() if value)]
+    parts = [part for name in names for part in (name, *name.split("."))]
+    return sentence_of(error.sqlstate or "XX000", str(error), parts)

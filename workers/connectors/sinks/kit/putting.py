@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -38,7 +39,10 @@ def kit_put(parsed: Mapping[str, Any], grants: Grants) -> dict[str, Any]:
     Returns `{installed, schema, kit_version, roles, granted, undisciplined_paths}`. Raises what `kit_install` does.
     """
     granted: dict[str, str] = {}
-    with connection_open(Address.of(parsed), "fencepost sink_install") as connection:
+    grants = list(grants)
+    address = Address.of(parsed)
+    address = replace(address, names=(*address.names, *(login for _, login in grants)))
+    with connection_open(address, "fencepost sink_install") as connection:
         with connection.transaction():
             report = kit_install(connection, kit_options(parsed))
             for trade, login in grants:

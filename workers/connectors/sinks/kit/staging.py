@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from io import BytesIO
 from typing import Any
 
@@ -19,6 +21,7 @@ import pyarrow.csv
 from psycopg import sql
 
 from recovery_api.domain.errors import Unsuitable
+from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.evidence import schemas
 from workers.evidence.canonical import UncanonicalContent, canonical, content_parse
 
@@ -37,13 +40,19 @@ _ATTEMPT = """
 
 
 def batch_stage(
-    connection: psycopg.Connection[Any], schema: str, generation: int, arm: int, batch: pa.RecordBatch
+    connection: psycopg.Connection[Any],
+    schema: str,
+    generation: int,
+    arm: int,
+    batch: pa.RecordBatch,
+    begin: Callable[[], AbstractContextManager[Any]] | None = None,
 ) -> None:
-    """One batch in one transaction. Where another attempt has staged some of it already, only the rest is added.
+    """One batch in one transaction (opened by `begin`, where it is given). Where another attempt has staged some of it already, only the rest is added.
 
     Raises: Unsuitable naming the coordinate of a row that the sink cannot represent.
     """
     staged = sql.Identifier(schema, "staged")
+    begin = begin or connection.transaction
     columns = [pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows) for number in (generation, arm)]
     rows = pa.RecordBatch.from_arrays(
         [*columns, *(batch.column(name) for name in schemas.BATCH.names)],
@@ -51,10 +60,10 @@ def batch_stage(
     )
     try:
         try:
-            with connection.transaction(), connection.cursor() as cursor:
+            with begin(), connection.cursor() as cursor:
                 _copy(cursor, staged, rows)
         except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-            with connection.transaction(), connection.cursor() as cursor:
+            with begin(), connection.cursor() as cursor:
                 cursor.execute(_ATTEMPT)
                 _copy(cursor, sql.Identifier("pg_temp", "attempt"), rows)
                 cursor.execute(
@@ -113,7 +122,7 @@ def _has_end_mark(rows: pa.RecordBatch) -> bool:
 
 
 def _unsuitable(batch: pa.RecordBatch, error: psycopg.Error) -> Unsuitable:
-    reason = error.diag.message_primary or "its content cannot be represented"
+    reason = sentence_of(error.sqlstate) if error.sqlstate else "its content cannot be represented"
     refused = np.flatnonzero(np.asarray(unrepresentable(batch)))
     row = int(refused[0]) if len(refused) else _line_of(batch, error)
     if row is None:

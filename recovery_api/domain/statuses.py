@@ -1,0 +1,162 @@
+"""The status of a pipeline, from the newest knowledge of it: one function that every face asks.
+
+The law: readings of the record are ordered by when the record's snapshot was opened, never by who finished last. A later
+reading takes back what an earlier one found only where it reaches as far: *exactly once at 9200* says nothing of what is
+owed at 12200. What was not read lately is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from recovery_api.domain.coordinates import INT64_MIN, Coordinate
+from recovery_api.domain.frontiers import frontier_from_row
+from recovery_api.domain.grounds import Standing
+from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Outcome, Status
+
+NOTHING_JUDGED = Coordinate(INT64_MIN, INT64_MIN)
+"""The frontier of a lane at which nothing was judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReading:
+    """What one reading of the record found, whoever asked for it: an audit, a plan, a recovery's verification.
+
+    `read_at`: when the record's snapshot was opened, by the control database's clock. `frontier`: as a row.
+    """
+
+    read_at: datetime
+    status: Status
+    frontier: Mapping[str, Any]
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryRun:
+    """The newest recovery of a pipeline. `finished_at` None: unfinished. `problem`: why its work stopped, if it did."""
+
+    name: str
+    step: str
+    finished_at: datetime | None
+    outcome: Outcome | None = None
+    says: str = ""
+    problem: str = ""
+    fired_at: datetime | None = None
+    landed_count: int = 0
+    is_void: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The word, why, and the reading that it rests on (None: none). `is_stale`: that reading is too old to count."""
+
+    status: Status
+    says: str
+    reading: RecordReading | None
+    is_stale: bool = False
+
+
+def given_says(standing: Standing, phrase: str) -> str:
+    """What *given …* goes on with, where the ground gives no phrase of its own.
+
+    >>> given_says(Standing.ASSUMED, "")
+    'that nothing older is still to commit'
+    """
+    if phrase:
+        return phrase
+    return "the owner's word" if standing is Standing.ATTESTED else "that nothing older is still to commit"
+
+
+def reading_supersedes(newer: RecordReading, older: RecordReading) -> bool:
+    """Whether `newer` leaves nothing of `older` to be told: it is later, it is known, and it reaches as far in each lane."""
+    if newer.read_at <= older.read_at:
+        return False
+    if older.status is Status.UNKNOWN:
+        return True
+    return newer.status is not Status.UNKNOWN and _reaches(newer.frontier, older.frontier)
+
+
+def readings_standing(readings: Sequence[RecordReading]) -> list[RecordReading]:
+    """Those that no other supersedes, in the order given. Free of that order: each pair is compared."""
+    return [one for one in readings if not any(reading_supersedes(other, one) for other in readings)]
+
+
+def status_decide(
+    readings: Sequence[RecordReading],
+    run: RecoveryRun | None,
+    *,
+    now: datetime,
+    stale_after: timedelta,
+    restored: str | None = None,
+    advice: str = "",
+) -> Decision:
+    """The status of a pipeline. `restored`: what is said of its sink, where that was restored and is not settled.
+
+    In this order: a restored sink; the worst of what stands of the readings; the newest recovery, which is told instead
+    while it runs or where its end is unknown, unless a hazard is known, for no recovery takes one away.
+    """
+    if restored is not None:
+        return Decision(Status.UNKNOWN, restored, None)
+    found = _of_readings(readings, now, stale_after, advice)
+    if run is None:
+        return found
+    if run.finished_at is None:
+        word, says = Status.RUNNING, f"Recovery {run.name} is {run.step}."
+        if run.problem:
+            word, says = (
+                Status.UNKNOWN,
+                f"Recovery {run.name} stopped at {run.step} and is to be settled: {run.problem}",
+            )
+        return _beside_hazard(found, word, says)
+    is_newest = not run.is_void and all(one.read_at <= run.finished_at for one in readings)
+    meaning = OUTCOMES[run.outcome].status if run.outcome else None
+    ended = f"Recovery {run.name} ended {OUTCOMES[run.outcome].words if run.outcome else 'unknown'}: {run.says}"
+    if is_newest and meaning is Status.UNKNOWN:
+        return _beside_hazard(found, Status.UNKNOWN, ended)
+    is_fresh = now - run.finished_at <= stale_after
+    if is_newest and is_fresh and meaning in (Status.HAZARD, Status.OWED) and _is_worse(meaning, found.status):
+        return Decision(meaning, ended, found.reading)
+    return _with_landed(found, run)
+
+
+def _of_readings(readings: Sequence[RecordReading], now: datetime, stale_after: timedelta, advice: str) -> Decision:
+    """The worst of what stands; of several alike the newest. Stale is unknown, whatever a shallower reading says."""
+    standing = readings_standing(readings)
+    if not standing:
+        return Decision(Status.UNKNOWN, f"Nothing is known. {advice}".strip(), None)
+    newest_first = sorted(standing, key=lambda one: one.read_at, reverse=True)
+    worst = min(newest_first, key=lambda one: WORST_FIRST.index(one.status))
+    if now - worst.read_at > stale_after:
+        return Decision(Status.UNKNOWN, f"Stale, so unknown; when last audited: {worst.says}", worst, is_stale=True)
+    says = worst.says
+    if worst is not newest_first[0]:
+        says += " A later check did not reach as far, so this stands."
+    return Decision(worst.status, says, worst)
+
+
+def _beside_hazard(found: Decision, word: Status, says: str) -> Decision:
+    if found.status is Status.HAZARD:
+        return Decision(Status.HAZARD, f"{says} {found.says}", found.reading)
+    return Decision(word, says, found.reading, found.is_stale)
+
+
+def _with_landed(found: Decision, run: RecoveryRun) -> Decision:
+    """What a recovery landed after the reading is in no count of it: that is said."""
+    if found.reading is None or not run.landed_count or run.fired_at is None or run.fired_at <= found.reading.read_at:
+        return found
+    says = f"{found.says} A recovery delivered {run.landed_count:,} since then: audit again to know the rest."
+    return Decision(found.status, says, found.reading, found.is_stale)
+
+
+def _is_worse(one: Status, other: Status) -> bool:
+    return WORST_FIRST.index(one) < WORST_FIRST.index(other)
+
+
+def _reaches(newer: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
+    """Whether the newer frontier is at or above the older one in every lane in which the older one judged anything."""
+    reached = frontier_from_row(newer)
+    judged = {lane: at for lane, at in frontier_from_row(older).items() if at != NOTHING_JUDGED}
+    return all(lane in reached and reached[lane] >= at for lane, at in judged.items())

@@ -1,0 +1,57 @@
+"""What was asked of a running recovery, and what is so: two things, both shown.
+
+The law: *paused* and *stopped* are said of what is, never of what was asked. Between the two the recovery goes on, and the
+words say before which step it will obey.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recovery_api.domain import recovery_states as states
+
+OBEYS_BEFORE = {
+    states.REQUESTED: "the claim",
+    states.CLAIMING: "reading under the claim",
+    states.ARMING: "arming",
+    states.STAGING: "the fire",
+    states.FIRING: "the verification; the fire itself is not taken back",
+    states.SETTLING: "a new claim",
+}
+"""The next point at which a worker looks, by the state it is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """`word`: running | pause asked | paused | stop asked | finished. `says`: a sentence; empty where nothing was asked."""
+
+    word: str
+    says: str
+    is_paused: bool = False
+
+
+def steering_of(state: str, wanted: str, wanted_by: str, holds_before: str | None, has_part_left: bool) -> Steering:
+    """How a recovery stands with what a person wants of it. `holds_before`: where a worker really waits.
+
+    >>> steering_of("arming", "pause", "ada", None, True).says
+    'ada asked it to pause. It will hold before arming.'
+    >>> steering_of("arming", "pause", "ada", "the fire", True).word
+    'paused'
+    """
+    if state == states.FINISHED:
+        return Steering("finished", "")
+    if wanted == "run":
+        return Steering("running", "")
+    who = f"{wanted_by or 'Somebody'} asked it to {wanted}."
+    before = OBEYS_BEFORE.get(state)
+    if state in (states.VERIFYING, states.HANDING_OVER) and has_part_left:
+        before = "the next part's claim"
+    if wanted == "pause":
+        if holds_before is not None:
+            return Steering("paused", f"{who} It holds before {holds_before}.", is_paused=True)
+        if before is None:
+            return Steering("pause asked", f"{who} Everything has landed; what is left only reads, and goes on.")
+        return Steering("pause asked", f"{who} It will hold before {before}.")
+    if before is None or (state == states.FIRING and not has_part_left):
+        return Steering("stop asked", f"{who} It has fired; what landed is verified before it ends.")
+    return Steering("stop asked", f"{who} It will end before {before}.")

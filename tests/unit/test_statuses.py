@@ -1,0 +1,128 @@
+"""The status of a pipeline, from what was read of it and when."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
+from recovery_api.domain.statuses import RecordReading, RecoveryRun, readings_standing, status_decide
+
+NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+LIMIT = timedelta(minutes=15)
+
+
+def reading(minute: float, status: str, at: int, lane: str = "0", says: str = "") -> RecordReading:
+    """Read `minute` minutes ago, judged at `at`."""
+    frontier = {lane: {"position": str(at), "ordinal": "0"}}
+    return RecordReading(NOW - timedelta(minutes=minute), Status(status), frontier, says or f"{status} at {at}.")
+
+
+def ended(outcome: str, minute: float = 0, **more: object) -> RecoveryRun:
+    return RecoveryRun("r", "finished", NOW - timedelta(minutes=minute), Outcome(outcome), "It ended.", **more)  # type: ignore[arg-type]
+
+
+def decide(readings: list[RecordReading], run: RecoveryRun | None = None, **more: object):  # type: ignore[no-untyped-def]
+    return status_decide(readings, run, now=NOW, stale_after=LIMIT, **more)  # type: ignore[arg-type]
+
+
+def test_t10_a_shallower_success_takes_nothing_back_from_a_deeper_finding() -> None:
+    owed = reading(5, "owed", 12200)
+    for later in ([], [reading(1, "exactly_once", 9200)]):
+        found = decide([reading(9, "exactly_once", 9200), owed, *later], ended("stopped"))
+        assert found.status is Status.OWED and found.reading is owed
+    assert decide([owed, reading(1, "exactly_once", 12200)]).status is Status.EXACTLY_ONCE
+
+
+def test_t10_who_finished_last_does_not_matter_but_when_the_record_was_read() -> None:
+    readings = [reading(3, "exactly_once", 50), reading(4, "owed", 50), reading(8, "hazard", 40)]
+    assert {decide(list(order)).status for order in itertools.permutations(readings)} == {Status.EXACTLY_ONCE}
+
+
+def test_t10_what_a_recovery_landed_after_the_reading_is_said() -> None:
+    run = ended("stopped", fired_at=NOW - timedelta(minutes=1), landed_count=1000)
+    assert "A recovery delivered 1,000 since then" in decide([reading(5, "owed", 50)], run).says
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        ended("incomplete_altered"),
+        ended("unknown"),
+        ended("stopped"),
+        RecoveryRun("r", "staging", None),
+        RecoveryRun("r", "firing", None, problem="the sink is away"),
+    ],
+)
+def test_t11_a_known_hazard_is_shown_whatever_a_recovery_does(run: RecoveryRun) -> None:
+    assert decide([reading(1, "hazard", 50)], run).status is Status.HAZARD
+
+
+def test_t11_an_outcome_that_no_reading_has_shown_yet_counts_at_once() -> None:
+    assert decide([reading(5, "owed", 50)], ended("incomplete_altered")).status is Status.HAZARD
+    assert decide([reading(5, "exactly_once", 50)], ended("incomplete")).status is Status.OWED
+    assert decide([reading(1, "exactly_once", 50)], ended("incomplete", 5)).status is Status.EXACTLY_ONCE
+
+
+def test_an_unfinished_recovery_is_running_and_one_in_trouble_unknown() -> None:
+    owed = [reading(1, "owed", 50)]
+    assert decide(owed, RecoveryRun("r", "staging", None)).status is Status.RUNNING
+    assert decide(owed, RecoveryRun("r", "staging", None, problem="gone")).status is Status.UNKNOWN
+    assert decide(owed, ended("unknown")).status is Status.UNKNOWN
+    assert decide([reading(1, "owed", 50)], ended("unknown", 5)).status is Status.OWED
+
+
+def test_stale_is_unknown_and_a_fresher_shallower_success_does_not_hide_it() -> None:
+    found = decide([reading(20, "owed", 50), reading(1, "exactly_once", 40)])
+    assert found.status is Status.UNKNOWN and found.is_stale
+
+
+def test_a_reading_that_failed_takes_nothing_back_and_is_taken_back_by_any_that_did_not() -> None:
+    assert decide([reading(5, "owed", 50), reading(1, "unknown", 60)]).status is Status.OWED
+    assert decide([reading(5, "exactly_once", 50), reading(1, "unknown", 60)]).status is Status.UNKNOWN
+    assert decide([reading(5, "unknown", 60), reading(1, "exactly_once", 50)]).status is Status.EXACTLY_ONCE
+
+
+def test_nothing_known_and_a_restored_sink_are_unknown() -> None:
+    assert decide([]).status is Status.UNKNOWN
+    assert decide([reading(1, "exactly_once", 50)], restored="It was restored.").says == "It was restored."
+
+
+READINGS = st.lists(
+    st.builds(
+        reading,
+        st.integers(0, 30),
+        st.sampled_from(["exactly_once", "exactly_once_given", "owed", "hazard", "acknowledged", "unknown"]),
+        st.integers(0, 3),
+        st.sampled_from(["a", "b"]),
+    ),
+    max_size=6,
+    unique_by=lambda one: one.read_at,
+)
+
+
+@given(READINGS)
+def test_letting_go_of_superseded_readings_one_by_one_changes_no_status(readings: list[RecordReading]) -> None:
+    kept: list[RecordReading] = []
+    for one in readings:
+        kept = readings_standing([*kept, one])
+    assert set(map(id, kept)) == set(map(id, readings_standing(readings)))
+    assert decide(kept) == decide(readings)
+
+
+@given(READINGS)
+def test_green_has_no_fresh_trouble_beside_it(readings: list[RecordReading]) -> None:
+    if decide(readings).status is Status.EXACTLY_ONCE:
+        newest = max(readings, key=lambda one: one.read_at)
+        assert newest.status is Status.EXACTLY_ONCE or newest.frontier != max(readings, key=str).frontier
+        assert all(one.status is Status.EXACTLY_ONCE for one in readings_standing(readings))
+
+
+def test_only_exactly_once_is_green_and_exits_zero() -> None:
+    assert {str(word) for word, row in OUTCOMES.items() if row.is_green} == {"exactly_once"}
+    assert {str(word) for word, row in OUTCOMES.items() if row.exit_code == 0} == {"exactly_once"}
+    assert {str(word) for word in (*Status, *Outcome)} == {str(word) for word in OUTCOMES}

@@ -1,0 +1,32 @@
+"""Ending a recovery whose work cannot go on, so that no claim of it stays open unsaid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from recovery_api.domain.errors import FencepostError
+from recovery_api.models import Intent, RecoveryState
+from recovery_api.selectors.recoveries import recovery_get
+from recovery_api.services import intents
+from workers.recovery.protocol import RecoveryRun
+
+
+def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool:
+    """Whether the intent's recovery, and the intent with it, is over: its claims are released at the sink, and nothing of
+    them landed unseen. False: every part has fired, so nothing is open and only its verification is missing.
+
+    Needs neither Spark nor evidence. Raises: what the sink, or the control database, answers.
+    """
+    run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), None)
+    if _is_over(run):
+        intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
+        return True
+    while not _is_over(run) and run.recovery.batch_index < run.recovery.batches:
+        run.refuse(error)  # a batch that landed unseen is one part more
+    return _is_over(run)
+
+
+def _is_over(run: RecoveryRun) -> bool:
+    return run.recovery.state == RecoveryState.FINISHED
