@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,14 +48,47 @@ def names_get(options: KitOptions, database: str) -> Names:
     return Names(*(f"{prefix}_{trade}" for trade in ("owner", "relay", "recoverer", "auditor")))
 
 
-def kit_sql(options: KitOptions, database: str) -> str:
+@dataclass(frozen=True, slots=True)
+class KitText:
+    """One SQL text of the kit, with places for names: the one that is installed today, or an earlier one as released.
+
+    `arguments` and `latest_row` are how that text's functions name an event and a key's latest row.
+    """
+
+    version: int
+    parts: tuple[str, ...]
+    read: Callable[[str], str]
+    effect_parts: tuple[str, ...] = ("effects_of_many",)
+    arguments: str = 'lane, "position", ordinal, op, key, content'
+    latest_row: str = "s"
+
+
+def part_read(part: str) -> str:
+    """A part of today's text as it is written."""
+    return (_HERE / f"{part}.sql").read_text(encoding="utf-8")
+
+
+def parts_all() -> list[str]:
+    """The names of today's parts, whichever effect they serve."""
+    return sorted(path.stem for path in _HERE.glob("*.sql"))
+
+
+def part_frozen(part: str) -> str:
+    """A part of today's text with the digest's expressions written out, so that it stands without this module."""
+    return _PLACE.sub(lambda place: _DIGEST.get(place[1], place[0]), part_read(part))
+
+
+TODAY = KitText(KIT_VERSION, ("roles", *_PARTS), part_read)
+
+
+def kit_sql(options: KitOptions, database: str, text_: KitText = TODAY) -> str:
     """The whole kit as one SQL script without transaction control; run it in one transaction."""
     names = names_get(options, database)
     values: dict[str, str] = {
         "schema": quoted(options.schema),
         "schema_text": text(options.schema),
         "accepted_text": text(f"{quoted(options.schema)}.accepted"),
-        "kit_version": str(KIT_VERSION),
+        "kit_version": str(text_.version),
         "lock_key": str(lock_key(options.schema)),
         "lock_wait_seconds": str(options.lock_wait_seconds),
         "batch_limit": str(options.batch_limit),
@@ -71,14 +104,14 @@ def kit_sql(options: KitOptions, database: str) -> str:
     for trade in ("owner", "relay", "recoverer", "auditor"):
         values[trade] = quoted(getattr(names, trade))
         values[f"{trade}_text"] = text(getattr(names, trade))
-    parts = list(_PARTS)
+    parts = list(text_.parts)
     if options.effect.kind != "none":
         parts[parts.index("admission") : parts.index("admission")] = [
             f"effect_{options.effect.kind}",
-            "effects_of_many",
+            *text_.effect_parts,
         ]
-        values |= _effect_values(options.effect, values)
-    return "\n".join(_fill(part, values) for part in ["roles", *parts])
+        values |= _effect_values(options.effect, values, text_)
+    return "\n".join(_fill(part, values, text_) for part in parts)
 
 
 def lock_key(schema: str) -> int:
@@ -97,10 +130,9 @@ def text(value: str) -> str:
     return " E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
 
 
-def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
-    arguments = 'lane, "position", ordinal, op, key, content'
+def _effect_values(effect: Effect, values: Mapping[str, str], text_: KitText) -> dict[str, str]:
     common = {
-        "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({arguments});",
+        "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({text_.arguments});",
         "effect_of_many": f"PERFORM {values['schema']}.effects_of_many(deliver_many.events, answers);",
         "effect_of_batch": f"PERFORM {values['schema']}.effect_of_batch(fire.generation, fire.arm);",
     }
@@ -115,7 +147,7 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
             "function_signature_text": text(signature),
             "effect_order": effect.order,
         }
-        return common | specific | {"target_privileges": _fill("function_grants", {**values, **specific})}
+        return common | specific | {"target_privileges": _fill("function_grants", {**values, **specific}, text_)}
     target = f"{quoted(effect.schema)}.{quoted(effect.name)}"
     members = {effect.key: "key"} | (
         {effect.content: "content"}
@@ -134,9 +166,9 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
         "target_values": ", ".join(f"(r.row).{name}" for name in columns),
         "target_updates": ", ".join(f"{name} = EXCLUDED.{name}" for name in columns),
         "event_members": _members(members, "effect_of_event"),
-        "latest_members": _members(members, "s"),
+        "latest_members": _members(members, text_.latest_row),
     }
-    return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific})}
+    return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific}, text_)}
 
 
 def _members(members: Mapping[str, str], row: str) -> str:
@@ -144,6 +176,5 @@ def _members(members: Mapping[str, str], row: str) -> str:
     return f"jsonb_build_object({pairs})"
 
 
-def _fill(part: str, values: Mapping[str, Any]) -> str:
-    sql = (_HERE / f"{part}.sql").read_text(encoding="utf-8")
-    return _PLACE.sub(lambda place: values[place[1]], sql)
+def _fill(part: str, values: Mapping[str, Any], text_: KitText) -> str:
+    return _PLACE.sub(lambda place: values[place[1]], text_.read(part))
