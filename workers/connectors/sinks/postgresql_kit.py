@@ -109,7 +109,7 @@ class PostgresqlKit:
         with connection_open(self.address) as connection:
             transaction_begin(connection, self.address)
             fence, is_replica = connection.execute(
-                self._sql("SELECT p.fence, pg_is_in_recovery() FROM {schema}.protocol p")
+                self._sql("SELECT s.fence, pg_is_in_recovery() FROM {schema}.state() s")
             ).fetchone() or (0, True)
             if generation is not None and is_replica:
                 raise Unsuitable(
@@ -130,7 +130,7 @@ class PostgresqlKit:
     ) -> Iterator[pa.RecordBatch]:
         handle = reading.handle
         with snapshot_open(self.address, handle["snapshot"]) as connection:
-            shown = connection.execute(self._sql("SELECT fence FROM {schema}.protocol")).fetchone()
+            shown = connection.execute(self._sql("SELECT fence FROM {schema}.state()")).fetchone()
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
             yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])

@@ -17,7 +17,7 @@ from typing import Any
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, payload_digest, zeros_dropped
 
-KIT_VERSION = 3
+KIT_VERSION = 4
 
 _HERE = Path(__file__).parent
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
@@ -83,6 +83,39 @@ TODAY = KitText(KIT_VERSION, ("roles", *_PARTS), part_read)
 
 def kit_sql(options: KitOptions, database: str, text_: KitText = TODAY) -> str:
     """The whole kit as one SQL script without transaction control; run it in one transaction."""
+    values = _values(options, database, text_)
+    parts = list(text_.parts)
+    if options.effect.kind != "none":
+        parts[parts.index("admission") : parts.index("admission")] = [
+            f"effect_{options.effect.kind}",
+            *text_.effect_parts,
+        ]
+        values |= _effect_values(options.effect, values, text_)
+    return "\n".join(_fill(part, values, text_) for part in parts)
+
+
+def roles_sql(options: KitOptions, database: str) -> str:
+    """The part that makes the roles and lets who installs act as the owner; run again, it changes nothing else."""
+    return _fill("roles", _values(options, database, TODAY), TODAY)
+
+
+def lock_key(schema: str) -> int:
+    """The advisory lock of the kit in `schema`, the same in every session and written out in the printed SQL."""
+    return int.from_bytes(hashlib.sha256(f"fencepost:{schema}".encode()).digest()[:8], "big", signed=True)
+
+
+def quoted(name: str) -> str:
+    """`name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """`value` as an SQL string literal."""
+    escaped = value.replace("'", "''")
+    return " E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
+
+
+def _values(options: KitOptions, database: str, text_: KitText) -> dict[str, str]:
     names = names_get(options, database)
     values: dict[str, str] = {
         "schema": quoted(options.schema),
@@ -104,30 +137,7 @@ def kit_sql(options: KitOptions, database: str, text_: KitText = TODAY) -> str:
     for trade in ("owner", "relay", "recoverer", "auditor"):
         values[trade] = quoted(getattr(names, trade))
         values[f"{trade}_text"] = text(getattr(names, trade))
-    parts = list(text_.parts)
-    if options.effect.kind != "none":
-        parts[parts.index("admission") : parts.index("admission")] = [
-            f"effect_{options.effect.kind}",
-            *text_.effect_parts,
-        ]
-        values |= _effect_values(options.effect, values, text_)
-    return "\n".join(_fill(part, values, text_) for part in parts)
-
-
-def lock_key(schema: str) -> int:
-    """The advisory lock of the kit in `schema`, the same in every session and written out in the printed SQL."""
-    return int.from_bytes(hashlib.sha256(f"fencepost:{schema}".encode()).digest()[:8], "big", signed=True)
-
-
-def quoted(name: str) -> str:
-    """`name` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """`value` as an SQL string literal."""
-    escaped = value.replace("'", "''")
-    return " E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
+    return values
 
 
 def _effect_values(effect: Effect, values: Mapping[str, str], text_: KitText) -> dict[str, str]:

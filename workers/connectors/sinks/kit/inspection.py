@@ -80,7 +80,10 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     rights = _one(connection, _RIGHTS, kit.schema)
     may_lose = not server["is_durable"] or (server["standbys"] > 0 and not server["has_synchronous_standby"])
     can_recover = bool(rights["can_recover"] and rights["can_stage"])
-    limit = _one(connection, sql.SQL("SELECT batch_limit FROM {}.protocol").format(sql.Identifier(kit.schema)))
+    limit = _one(
+        connection,
+        sql.SQL("SELECT (facts ->> 'batch_limit')::bigint AS batch_limit FROM {}.state()").format(sql.Identifier(kit.schema)),
+    )
     grounds = [
         f"The kit of version {KIT_VERSION} is installed in schema {kit.schema!r}; it checks the fence at admission.",
         "The record can be read whole on the primary.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ from psycopg.rows import dict_row
 from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
+from workers.connectors.sinks.kit.versions import PROTOCOL_TABLES, version_refuse
 
 OLDEST_SERVER = 150000
 
@@ -21,12 +23,18 @@ def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dic
     Raises: Unsuitable for a kit of another version or shape, a schema used otherwise, or a server that cannot serve;
     AccessDenied where the login may not install; NotFound for a missing target or effect.
     """
+    with errors_told(options.schema), connection.transaction():
+        return _install(connection, options)
+
+
+@contextmanager
+def errors_told(schema: str) -> Iterator[None]:
+    """What the server refuses of the kit's text, as the product's errors."""
     try:
-        with connection.transaction():
-            return _install(connection, options)
+        yield
     except psycopg.errors.InsufficientPrivilege as error:
         raise AccessDenied(
-            f"installing the kit in schema {options.schema!r}",
+            f"installing the kit in schema {schema!r}",
             _first_line(error),
             "Install as a superuser, or as the target's owner with CREATEROLE and CREATE on the database; "
             "--print shows the SQL to hand to somebody who may.",
@@ -47,21 +55,22 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
     """
     with connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(
-            "SELECT p.oid IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE')"
+            "SELECT p.relname, has_schema_privilege(n.oid, 'USAGE')"
             " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
-            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = 'protocol'"
+            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relkind = 'r' AND p.relname ~ %s"
             " WHERE n.nspname = %s",
-            (schema,),
+            (PROTOCOL_TABLES, schema),
         ).fetchone()
         if found is None:
             return None
-        if not found["is_kit"]:
+        if found["relname"] is None:
             raise Unsuitable(f"schema {schema!r}", "it exists and is no sink kit", "Choose another schema.")
         if not found["may_look"]:
             raise AccessDenied(
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {quoted(schema)}.protocol").fetchone()
+        place = f"{quoted(schema)}.{quoted(found['relname'])}"
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {place}").fetchone()
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -87,11 +96,12 @@ def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
 
 def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
     if found["kit_version"] != KIT_VERSION:
-        raise Unsuitable(
-            f"schema {options.schema!r}",
-            f"it holds a sink kit of version {found['kit_version']}, and this is version {KIT_VERSION}",
-            "Nothing was changed. Use the Fencepost that installed it, or install into another schema.",
-        )
+        raise version_refuse(found["kit_version"], options.schema)
+    effect_refuse(found, options)
+
+
+def effect_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
+    """Raises: Unsuitable where the kit applies accepted events otherwise than these options say."""
     if found["effect"] != options.effect.as_row():
         raise Unsuitable(
             f"schema {options.schema!r}",

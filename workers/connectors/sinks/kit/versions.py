@@ -1,0 +1,36 @@
+"""Which version of the kit lies where, and the one sentence that every refusal of another version says.
+
+The law: from version 4 on the row that every call reads stands in a table named after its version. A call that waited
+inside an older text's function while the kit was upgraded asks for a table that is no more, and fails.
+"""
+
+from __future__ import annotations
+
+from recovery_api.domain.errors import Unsuitable
+from workers.connectors.sinks.kit import KIT_VERSION
+
+PROTOCOL_TABLES = "^protocol(_[0-9]+)?$"
+"""What the table of a kit of any version is called, as a regular expression of PostgreSQL."""
+LAST_UNNUMBERED = 3
+
+
+def protocol_name(version: int) -> str:
+    """The table that holds fence, version and effect in a kit of this version."""
+    return "protocol" if version <= LAST_UNNUMBERED else f"protocol_{version}"
+
+
+def version_remedy(version: int, schema: str) -> str:
+    """What to do about a kit of another version."""
+    if version > KIT_VERSION:
+        return f"Upgrade Fencepost to one that speaks version {version}; it was not touched."
+    return f"Upgrade it in place: manage.py sink_install … --schema {schema} --upgrade (record and counters are kept)."
+
+
+def version_says(version: int) -> str:
+    """Which version is installed, and which this Fencepost writes: a clause."""
+    return f"version {version} of the sink kit is installed; this Fencepost writes version {KIT_VERSION}"
+
+
+def version_refuse(version: int, schema: str) -> Unsuitable:
+    """The refusal of a step at a kit of another version."""
+    return Unsuitable(f"schema {schema!r}", version_says(version), version_remedy(version, schema))
