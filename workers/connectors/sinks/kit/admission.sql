@@ -12,7 +12,7 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         PERFORM {schema}.isolation_check();
     END IF;
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol_{kit_version} p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
     IF generation < fence_now THEN
         RETURN 'fenced';  -- for good, since the fence never sinks: a straggler need not wait for anybody
     -- Which lock is decided before one is taken: turning a shared one into the other kind deadlocks.
@@ -36,7 +36,7 @@ BEGIN
     END IF;
     -- A later statement, so a newer snapshot; whoever raises the fence holds the lock alone, so it stays where it is seen.
     SELECT p.fence, p.fence_asked_by IS NULL OR p.fence_asked_by = session_user, p.fence_purpose = 'recoverer'
-        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.protocol_{kit_version} p;
+        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.protocol p;
     IF generation < fence_now THEN
         RETURN 'fenced';
     ELSIF generation > fence_now THEN
@@ -119,14 +119,14 @@ BEGIN
     END IF;
     -- In this order: a lock is taken only where it is the right one.
     IF current_setting('transaction_isolation') = 'read committed'
-        AND (SELECT p.fence = deliver.generation FROM {schema}.protocol_{kit_version} p)
+        AND (SELECT p.fence = deliver.generation FROM {schema}.protocol p)
         AND pg_advisory_xact_lock_shared({lock_key}) IS NOT NULL THEN
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
             SELECT deliver.lane, deliver.position, deliver.ordinal, deliver.generation, deliver.head_position,
                    deliver.head_ordinal, clock_timestamp(), pg_current_xact_id(), {digest_of_canonical}, deliver.op,
                    deliver.event_id, deliver.key
-            FROM {schema}.protocol_{kit_version} p
+            FROM {schema}.protocol p
             WHERE p.fence = deliver.generation AND p.fence_purpose = 'relay'
                 AND (p.fence_asked_by IS NULL OR p.fence_asked_by = session_user)
                 AND deliver.op IN ('insert', 'update', 'delete')

@@ -27,14 +27,14 @@ $$;
 -- Where the fence stands, who raised it there, and when.
 CREATE FUNCTION {schema}.fence_told() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('fence', p.fence, 'superseded_who', {schema}.taken_by(p.fence), 'superseded_at', g.begun_at)
-    FROM {schema}.protocol_{kit_version} p LEFT JOIN {schema}.generation g ON g.number = p.fence
+    FROM {schema}.protocol p LEFT JOIN {schema}.generation g ON g.number = p.fence
 $$;
 
 -- The open claim for which a relay has to wait, or null. A claim left open for too long holds nobody up.
 CREATE FUNCTION {schema}.relay_must_wait() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('claim', c.generation, 'claimed_by', c.claimed_by, 'claimed_at', c.claimed_at,
                               'until', c.claimed_at + make_interval(secs => p.relay_wait_seconds))
-    FROM {schema}.claim c, {schema}.protocol_{kit_version} p
+    FROM {schema}.claim c, {schema}.protocol p
     WHERE c.state = 'open' AND c.claimed_at + make_interval(secs => p.relay_wait_seconds) > clock_timestamp()
 $$;
 
@@ -62,7 +62,7 @@ CREATE FUNCTION {schema}.begin(
 ) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM {schema}.isolation_check();
-    IF generation <= (SELECT p.fence FROM {schema}.protocol_{kit_version} p) THEN
+    IF generation <= (SELECT p.fence FROM {schema}.protocol p) THEN
         answer := 'refused';
     ELSIF NOT {schema}.is_allocated(generation) THEN
         answer := 'unallocated';
@@ -70,7 +70,7 @@ BEGIN
         detail := {schema}.lock_take(true, wait_seconds);
         IF detail IS NOT NULL THEN
             answer := 'busy';
-        ELSIF generation <= (SELECT p.fence FROM {schema}.protocol_{kit_version} p) THEN
+        ELSIF generation <= (SELECT p.fence FROM {schema}.protocol p) THEN
             answer := 'refused';
         ELSE
             PERFORM {schema}.fence_raise(generation);
@@ -129,7 +129,7 @@ DECLARE
 BEGIN
     PERFORM {schema}.isolation_check();
     answer := 'refused';
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol_{kit_version} p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
     IF claim.generation < fence_now THEN
         detail := {schema}.fence_told();
         RETURN;
@@ -145,7 +145,7 @@ BEGIN
         answer := 'busy';
         RETURN;
     END IF;
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol_{kit_version} p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
     IF claim.generation > fence_now THEN
         PERFORM {schema}.fence_raise(claim.generation);
         INSERT INTO {schema}.claim (generation, claimed_by, frontier)
@@ -177,7 +177,7 @@ BEGIN
         refusal := 'busy';
         RETURN;
     END IF;
-    IF claim_lock.generation < (SELECT p.fence FROM {schema}.protocol_{kit_version} p) THEN
+    IF claim_lock.generation < (SELECT p.fence FROM {schema}.protocol p) THEN
         refusal := 'fenced';
     END IF;
     BEGIN
@@ -199,7 +199,7 @@ CREATE FUNCTION {schema}.arm(
 DECLARE
     locked record;
     held {schema}.claim;
-    limit_now bigint := (SELECT p.batch_limit FROM {schema}.protocol_{kit_version} p);
+    limit_now bigint := (SELECT p.batch_limit FROM {schema}.protocol p);
 BEGIN
     SELECT * INTO STRICT locked FROM {schema}.claim_lock(arm.generation, wait_seconds);
     answer := locked.refusal;

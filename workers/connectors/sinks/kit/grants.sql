@@ -27,7 +27,7 @@ GRANT INSERT ON {schema}.staged TO {recoverer};
 
 GRANT EXECUTE ON FUNCTION {schema}.state(), {schema}.undisciplined_paths(), {schema}.lock_holders()
     TO {recoverer}, {auditor};
-GRANT SELECT ON {schema}.accepted, {schema}.altered, {schema}.protocol_{kit_version}, {schema}.counter, {schema}.generation,
+GRANT SELECT ON {schema}.accepted, {schema}.altered, {schema}.protocol, {schema}.counter, {schema}.generation,
     {schema}.claim, {schema}.hand_over, {schema}.applied
     TO {recoverer}, {auditor};
 RESET ROLE;

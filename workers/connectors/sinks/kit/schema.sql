@@ -5,7 +5,7 @@ SET LOCAL ROLE {owner};
 
 -- The fence stands apart from the counter: every admission reads it, and an allocation must not get in their way. With
 -- it stands whose generation that is, so that an admission in it needs no other table.
-CREATE TABLE {schema}.protocol_{kit_version} (
+CREATE TABLE {schema}.protocol (
     is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT protocol_has_one_row CHECK (is_only),
     fence bigint NOT NULL DEFAULT 0,
     fence_purpose text NOT NULL DEFAULT 'relay',
@@ -18,7 +18,7 @@ CREATE TABLE {schema}.protocol_{kit_version} (
     installed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
     installed_by name NOT NULL DEFAULT session_user
 );
-INSERT INTO {schema}.protocol_{kit_version} (kit_version, effect, batch_limit, relay_wait_seconds)
+INSERT INTO {schema}.protocol (kit_version, effect, batch_limit, relay_wait_seconds)
 VALUES ({kit_version}, {effect_json}, {batch_limit}, {relay_wait_seconds});
 
 CREATE TABLE {schema}.counter (
