@@ -172,7 +172,7 @@ def slow_relay(arena: Arena, recovery: Recovery) -> str:
             raise Wrong(f"the slow relay was answered {word}")
         process = arena.worker(intent_of(recovery), "first")
         with psycopg.connect(arena.world.sink_dsn, autocommit=True) as looker:
-            waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+            waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'relation' AND NOT granted)"
             if not wait_until(lambda: looker.execute(waits).fetchone() == (True,), 60):
                 raise Wrong("the claim did not wait for the transaction inside the sink")
         if not is_short:

@@ -44,10 +44,10 @@ def query(dsn: str, statement: str) -> list[Any]:
 def test_it_installs_once_and_leaves_the_same_kit_as_it_is(sink: str, connection: str) -> None:
     code, first = run("--option", connection)
     assert (code, first["installed"]) == (0, True)
-    identity = query(sink, "SELECT identity FROM fencepost.protocol")
+    identity = query(sink, "SELECT identity FROM fencepost.kit")
     code, second = run("--option", connection)
     assert (code, second["installed"]) == (0, False)
-    assert query(sink, "SELECT identity FROM fencepost.protocol") == identity
+    assert query(sink, "SELECT identity FROM fencepost.kit") == identity
 
 
 def test_what_it_prints_installs_the_same_kit_and_printing_changes_nothing(sink: str, connection: str) -> None:

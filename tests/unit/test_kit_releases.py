@@ -6,6 +6,7 @@ import hashlib
 
 from workers.connectors.sinks.kit import KIT_VERSION, TODAY, part_frozen, parts_all
 from workers.connectors.sinks.kit.releases import FOLDER, releases, releases_of, renderings_make
+from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
 FREEZE = "raise KIT_VERSION and run: python -m workers.connectors.sinks.kit.releases"
 
@@ -34,3 +35,9 @@ def test_r7_every_text_that_was_ever_installed_is_kept() -> None:
     assert len({tuple(release.renderings.items()) for release in releases()}) == len(releases())
     used = {name for release in releases() for name in release.files.values()}
     assert used == {path.stem for path in (FOLDER / "parts").glob("*.sql")}
+
+
+def test_r7_each_version_keeps_its_facts_in_a_table_that_no_earlier_text_reads() -> None:
+    """So a call that waited inside an older text fails after an upgrade."""
+    assert FACTS_TABLE[KIT_VERSION] not in {FACTS_TABLE[release.version] for release in releases()[:-1]}
+    assert f"{{schema}}.{FACTS_TABLE[KIT_VERSION]} (" in TODAY.read("schema")

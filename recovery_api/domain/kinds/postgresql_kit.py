@@ -51,6 +51,7 @@ class KitOptions:
     batch_limit: int
     lock_wait_seconds: int
     relay_wait_seconds: int
+    lanes: tuple[str, ...] = ()
 
     def prefix_in(self, database: str) -> str:
         """What the kit's roles begin with. Raises: BadInput where a role's name would be too long."""
@@ -75,6 +76,7 @@ def kit_options(options: Mapping[str, Any]) -> KitOptions:
         batch_limit=options["batch_limit"],
         lock_wait_seconds=options["lock_wait_seconds"],
         relay_wait_seconds=options["relay_wait_seconds"],
+        lanes=tuple(options["lanes"] or ()),
     )
 
 
@@ -147,6 +149,12 @@ KIND = Kind(
             "Where the connection string of a login that may make a drill's schema and roles is kept: env:NAME or "
             "file:/path. Without it drills use `connection`.",
             "reference",
+        ),
+        Option(
+            "lanes",
+            "The source's lanes, which the kit is told when it is installed: a delivery that names another is refused. "
+            "Not given: a delivery's lane is not checked. A source without a lane column has the one lane 0.",
+            "names",
         ),
         Option("batch_limit", "The most entries one fire lands.", "integer", default=100_000, minimum=1),
         Option(

@@ -17,10 +17,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from tests.contract.sink_engines import batch_make, digest_make, kit_make
 from workers.connectors.registry import connector_make
-from workers.connectors.sinks.kit import KIT_VERSION, Names, kit_sql, names_get
+from workers.connectors.sinks.kit import Names, kit_sql, names_get
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.releases import Release
-from workers.connectors.sinks.kit.versions import protocol_name
 
 PASSWORD = "password"
 UNTIL_SECONDS = 30.0
@@ -41,7 +40,6 @@ class KitWorld:
         self.options = {"schema": schema, "prefix": database, "lock_wait_seconds": 1, **options}
         self.kit: KitOptions = kit_make(**self.options)
         self.names: Names = names_get(self.kit, database)
-        self.places = {"schema": schema, "protocol": protocol_name(KIT_VERSION)}
         self._held = ExitStack()
         self._pool = self._held.enter_context(ThreadPoolExecutor(16))
         self.admin = self.connect(dsn)
@@ -83,7 +81,7 @@ class KitWorld:
         return row[0] if len(row) == 1 else row
 
     def sql(self, query: str, **names: str) -> sql.Composed:
-        identifiers = {name: sql.Identifier(value) for name, value in {**self.places, **names}.items()}
+        identifiers = {name: sql.Identifier(value) for name, value in {"schema": self.schema, **names}.items()}
         return sql.SQL(query).format(**identifiers)  # type: ignore[arg-type]
 
     def later(self, call: Callable[[], Any]) -> Future[Any]:

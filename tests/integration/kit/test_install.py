@@ -33,7 +33,7 @@ def test_installing_again_changes_nothing(world: KitWorld) -> None:
 
 
 def test_kit_of_another_version_is_named_and_not_touched(world: KitWorld) -> None:
-    world.admin.execute(world.sql("UPDATE {schema}.protocol SET kit_version = 7"))
+    world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 7"))
     with pytest.raises(Unsuitable, match=f"version 7, and this is version {KIT_VERSION}"):
         kit_install(world.admin, world.kit)
     assert "version 7" in " ".join(world.sink.test().problems)
@@ -93,7 +93,7 @@ def test_login_without_superuser_installs_and_does_not_stay_owner(kit_dsn: str, 
         )
         assert kit_install(connection, kit)["installed"] is True
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute('UPDATE "by installer".protocol SET fence = 5')
+            connection.execute('UPDATE "by installer".kit SET fence = 5')
     admin.execute("SELECT \"by installer\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')")
     assert admin.execute("SELECT k FROM mine.doc").fetchall() == [("x",)]
 

@@ -111,8 +111,12 @@ def test_the_protocol_holds_behind_a_pooler_in_transaction_mode(world: KitWorld,
     world.sink.stage(newer, armed, iter([batch_make(2, 3)]))
     assert world.sink.fire(newer, armed).word == "landed"
     assert world.record() == [(1, generation), (2, newer), (3, newer)]
-    held = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' "
-    assert world.one(world.admin, held + "AND d.datname = current_database()") == 0
+    held = (
+        "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() "
+    )
+    kits = "AND l.relation = ANY (ARRAY[%s, %s]::regclass[]::oid[])"
+    tables = [f'"{world.schema}".{name}' for name in ("lock", "counter")]
+    assert world.one(world.admin, held + kits, *tables) == 0
     assert direct.state().fence == newer
 
 

@@ -113,7 +113,7 @@ def test_r7_upgrade_keeps_record_counters_and_an_open_claim_that_then_fires(
     assert [world.deliver(relay, after, coordinate) for coordinate in (5, 6)] == ["absorbed", "accepted"]
     assert world.record() == [(1, first), (2, first), (3, first), (4, generation), (5, generation), (6, after)]
     if effect == "target":
-        assert world.one(world.admin, 'SELECT count(*), max(body ->> \'number\') FROM "Letters"') == (3, "6.50")
+        assert world.one(world.admin, "SELECT count(*), max(body ->> 'number') FROM \"Letters\"") == (3, "6.50")
     elif effect == "function":
         assert world.one(world.admin, "SELECT array_agg(position ORDER BY position) FROM called") == [1, 2, 3, 4, 5, 6]
 
@@ -127,13 +127,17 @@ def test_r7_delivery_that_waited_inside_the_old_text_is_not_accepted_past_the_ne
     assert world.deliver(relay, generation, 1) == "accepted"
     arguments = (generation, 2, "event 2", "insert", "key 2", '{"number": 2.50}')
     for _ in range(3):  # both ways: by a plan that is kept, and by one that is made while it waits
-        assert relay.execute(world.sql(CALL), (generation, 1, "event 1", "insert", "key 1", '{"number": 1.50}'), prepare=True)
+        assert relay.execute(
+            world.sql(CALL), (generation, 1, "event 1", "insert", "key 1", '{"number": 1.50}'), prepare=True
+        )
     waiting = []
     with world.admin.transaction():
         kit_upgrade(world.admin, world.kit)
         with psycopg.connect(world.dsn, autocommit=True) as looking:
             for session in (relay, other):
-                waiting.append(world.later(lambda s=session: s.execute(world.sql(CALL), arguments, prepare=True).fetchone()))
+                waiting.append(
+                    world.later(lambda s=session: s.execute(world.sql(CALL), arguments, prepare=True).fetchone())
+                )
                 until_waiting(looking, session.info.backend_pid)
     for call in waiting:
         with pytest.raises(psycopg.errors.UndefinedTable):
@@ -185,7 +189,7 @@ def test_r7_upgrade_that_dies_in_the_middle_leaves_the_old_kit_working(
 
 
 def test_r7_kit_newer_than_this_fencepost_is_refused_as_such(world: KitWorld) -> None:
-    world.admin.execute(world.sql("UPDATE {schema}.{protocol} SET kit_version = 99"))
+    world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 99"))
     with pytest.raises(Unsuitable, match="version 99 of the sink kit is installed.*Upgrade Fencepost"):
         kit_upgrade(world.admin, world.kit)
 

@@ -10,22 +10,28 @@ parameter, a `%` or a brace. An expression given is evaluated once, unless its d
 
 from __future__ import annotations
 
-MAY_HAVE_TRAILING_ZEROS = r"'[0-9]\.[0-9]*0([^0-9]|$)'"
+
+def literal(value: str) -> str:
+    r"""An SQL string literal that reads alike whatever standard_conforming_strings says."""
+    return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+MAY_HAVE_TRAILING_ZEROS = literal(r"[0-9]\.[0-9]*0([^0-9]|$)")
 """A cheap first look: most documents have no number that ends in a fractional zero, and skip the replacement."""
 
-STRINGS_OR_TRAILING_ZEROS = r"""'((?:"(?:[^"\\]|\\.)*"[^".]*)+)|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])'"""
+STRINGS_OR_TRAILING_ZEROS = literal(r"""((?:"(?:[^"\\]|\\.)*"[^".]*)+)|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])""")
 """Runs of strings (kept as they are), a fraction with trailing zeros (kept up to its last digit), a zero fraction."""
 
-MAY_NOT_FIT_JSONB = r"'\\u|[eE][+-]?[0-9][0-9][0-9][0-9]'"
+MAY_NOT_FIT_JSONB = literal(r"\\u|[eE][+-]?[0-9][0-9][0-9][0-9]")
 """An escape that jsonb may refuse or an exponent that numeric may refuse: looked at closely, not refused."""
 
 LONGEST_SAFE_BYTES = 15_000
 """A document this short cannot spell a number past numeric's bounds without a four-digit exponent."""
 
-DIGEST_OF_NOTHING = r"'\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'::bytea"
+DIGEST_OF_NOTHING = "decode('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 'hex')"
 """SHA-256 of the empty text: absent content."""
 
-DIGEST_OF_NULL = r"'\x74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b'::bytea"
+DIGEST_OF_NULL = "decode('74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b', 'hex')"
 """SHA-256 of `null`: the absent content of a delete."""
 
 
@@ -39,7 +45,8 @@ def canonical_jsonb(content: str) -> str:
 
 def zeros_dropped(text: str) -> str:
     """A text expression of jsonb without the trailing fractional zeros of its numbers."""
-    return rf"regexp_replace({text}, {STRINGS_OR_TRAILING_ZEROS}, '\1\2', 'g')"
+    kept = literal(r"\1\2")
+    return f"regexp_replace({text}, {STRINGS_OR_TRAILING_ZEROS}, {kept}, 'g')"
 
 
 def canonical_json(content: str, has_soft_errors: bool = True) -> str:
@@ -76,7 +83,8 @@ def canonical_text(content: str) -> str:
 
 def canonical_bytes(content: str) -> str:
     r"""Canonical text of a bytea expression: the JSON string of `\x` and its hex."""
-    return rf"""('"\\x' || encode(({content}), 'hex') || '"')"""
+    quote = literal(r'"\\x')
+    return f"""({quote} || encode(({content}), 'hex') || '"')"""
 
 
 def content_digest(canonical: str, content: str, op: str) -> str:
@@ -103,7 +111,7 @@ def key_json(key: str) -> str:
 def entry_digest(lane: str, position: str, ordinal: str, digest_of_payload: str) -> str:
     """SHA-256 over lane, held coordinate and payload digest: what a batch is summed from."""
     return (
-        rf"sha256(convert_to({lane}, 'UTF8') || '\x00'::bytea || int8send(({position})::bigint)"
+        f"sha256(convert_to({lane}, 'UTF8') || decode('00', 'hex') || int8send(({position})::bigint)"
         f" || int8send(({ordinal})::bigint) || ({digest_of_payload}))"
     )
 

@@ -29,6 +29,21 @@ _DIGEST = {
     "zeros_dropped": zeros_dropped("canonical"),
     "digest_of_canonical": payload_digest("op", "key", "sha256(convert_to(canonical, 'UTF8'))"),
 }
+MOST_WAIT_SECONDS = 60
+"""What every wait at a sink is bounded by, whatever its caller asks for."""
+
+# What a function's result may depend on, fixed for the time of its call; and a bound for each wait inside, a row's, too.
+_PINNED_TEXTS = "SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on"
+_PINNED = (
+    f"{_PINNED_TEXTS} SET \"TimeZone\" = 'UTC' SET \"DateStyle\" = 'ISO, MDY' SET \"IntervalStyle\" = 'postgres' "
+    f"SET bytea_output = 'hex' SET extra_float_digits = 1 SET lock_timeout = '{MOST_WAIT_SECONDS}s'"
+)
+WRITTEN_OUT = _DIGEST | {
+    "most_wait_seconds": str(MOST_WAIT_SECONDS),
+    "pinned": _PINNED,
+    "pinned_texts": _PINNED_TEXTS,
+}
+"""What is the same for all options: a released text has it written out."""
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -52,12 +67,14 @@ def names_get(options: KitOptions, database: str) -> Names:
 class KitText:
     """One SQL text of the kit, with places for names: the one that is installed today, or an earlier one as released.
 
-    `arguments` and `latest_row` are how that text's functions name an event and a key's latest row.
+    `has_typed_keys`: the applied keys have the target's own type, by a part that differs with the effect. `arguments` and
+    `latest_row` are how that text's functions name an event and a key's latest row.
     """
 
     version: int
     parts: tuple[str, ...]
     read: Callable[[str], str]
+    has_typed_keys: bool = True
     effect_parts: tuple[str, ...] = ("effects_of_many",)
     arguments: str = 'lane, "position", ordinal, op, key, content'
     latest_row: str = "s"
@@ -74,8 +91,8 @@ def parts_all() -> list[str]:
 
 
 def part_frozen(part: str) -> str:
-    """A part of today's text with the digest's expressions written out, so that it stands without this module."""
-    return _PLACE.sub(lambda place: _DIGEST.get(place[1], place[0]), part_read(part))
+    """A part of today's text with what no option changes written out, so that it stands without this module."""
+    return _PLACE.sub(lambda place: WRITTEN_OUT.get(place[1], place[0]), part_read(part))
 
 
 TODAY = KitText(KIT_VERSION, ("roles", *_PARTS), part_read)
@@ -91,6 +108,9 @@ def kit_sql(options: KitOptions, database: str, text_: KitText = TODAY) -> str:
             *text_.effect_parts,
         ]
         values |= _effect_values(options.effect, values, text_)
+    if text_.has_typed_keys:
+        applied = "applied_target" if options.effect.kind == "target" else "applied"
+        values["applied"] = _fill(applied, values, text_)
     return "\n".join(_fill(part, values, text_) for part in parts)
 
 
@@ -100,7 +120,7 @@ def roles_sql(options: KitOptions, database: str) -> str:
 
 
 def lock_key(schema: str) -> int:
-    """The advisory lock of the kit in `schema`, the same in every session and written out in the printed SQL."""
+    """The advisory lock that kits up to version 3 took in `schema`: an upgrade takes it, too."""
     return int.from_bytes(hashlib.sha256(f"fencepost:{schema}".encode()).digest()[:8], "big", signed=True)
 
 
@@ -123,6 +143,11 @@ def _values(options: KitOptions, database: str, text_: KitText) -> dict[str, str
         "accepted_text": text(f"{quoted(options.schema)}.accepted"),
         "kit_version": str(text_.version),
         "lock_key": str(lock_key(options.schema)),
+        "applied_text": text(f"{quoted(options.schema)}.applied"),
+        "claim_text": text(f"{quoted(options.schema)}.claim"),
+        "counter_text": text(f"{quoted(options.schema)}.counter"),
+        "lock_text": text(f"{quoted(options.schema)}.lock"),
+        "lanes": f"ARRAY[{', '.join(map(text, options.lanes))}]" if options.lanes else "NULL",
         "lock_wait_seconds": str(options.lock_wait_seconds),
         "batch_limit": str(options.batch_limit),
         "relay_wait_seconds": str(options.relay_wait_seconds),
@@ -132,7 +157,7 @@ def _values(options: KitOptions, database: str, text_: KitText) -> dict[str, str
         "effect_of_event": "NULL;",
         "effect_of_many": "NULL;",
         "effect_of_batch": "NULL;",
-        **_DIGEST,
+        **WRITTEN_OUT,
     }
     for trade in ("owner", "relay", "recoverer", "auditor"):
         values[trade] = quoted(getattr(names, trade))

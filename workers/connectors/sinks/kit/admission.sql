@@ -9,26 +9,23 @@ DECLARE
     is_recoverers boolean;
     busy jsonb;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        PERFORM {schema}.isolation_check();
-    END IF;
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
+    PERFORM {schema}.transaction_check();
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
     IF generation < fence_now THEN
         RETURN 'fenced';  -- for good, since the fence never sinks: a straggler need not wait for anybody
     -- Which lock is decided before one is taken: turning a shared one into the other kind deadlocks.
     ELSIF generation = fence_now THEN
-        PERFORM pg_advisory_xact_lock_shared({lock_key});
+        LOCK TABLE {schema}.lock IN ROW SHARE MODE;
     ELSIF NOT {schema}.is_allocated(generation) THEN
         RETURN 'unallocated';
-    ELSIF EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory'
-                  AND l.mode = 'ShareLock' AND l.objsubid = 1
-                  AND (l.classid::bigint << 32 | l.objid::bigint) = {lock_key}) THEN
+    ELSIF EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'
+                  AND l.mode = 'RowShareLock' AND l.relation = {lock_text}::regclass) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_transaction_state',
             MESSAGE = format('this transaction has delivered already, and generation %s would raise the fence',
                              generation),
             HINT = 'Begin a generation in a transaction of its own.';
     ELSE
-        busy := {schema}.lock_take(true, {lock_wait_seconds});
+        busy := {schema}.lock_take('alone', {lock_wait_seconds});
         IF busy IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
                 MESSAGE = 'raising the fence waits for transactions that are inside the sink', DETAIL = busy::text;
@@ -36,7 +33,7 @@ BEGIN
     END IF;
     -- A later statement, so a newer snapshot; whoever raises the fence holds the lock alone, so it stays where it is seen.
     SELECT p.fence, p.fence_asked_by IS NULL OR p.fence_asked_by = session_user, p.fence_purpose = 'recoverer'
-        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.protocol p;
+        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.kit p;
     IF generation < fence_now THEN
         RETURN 'fenced';
     ELSIF generation > fence_now THEN
@@ -48,6 +45,21 @@ BEGIN
         RETURN 'paused';
     END IF;
     RETURN 'admitted';
+END
+$$;
+
+-- The lane, or an error where the kit was told the source's lanes and this is none of them: of a key in two lanes the
+-- older event would pass for the newer.
+CREATE FUNCTION {schema}.lane_checked(lane text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    lanes_now text[] := (SELECT p.lanes FROM {schema}.kit p);
+BEGIN
+    IF lane <> ALL (lanes_now) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('%L is no lane of this source: it has %s', lane, array_to_string(lanes_now, ', ')),
+            HINT = 'Where the source has a new lane, tell the kit: lanes_tell.';
+    END IF;
+    RETURN lane;
 END
 $$;
 
@@ -79,7 +91,7 @@ BEGIN
     offered := {schema}.payload_digest({schema}.op_checked(op), key, content);
     INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                         admitted_in, payload_digest, op, event_id, key)
-        VALUES (lane, deliver_in_full.position, ordinal, generation, head_position, head_ordinal, clock_timestamp(),
+        VALUES ({schema}.lane_checked(lane), deliver_in_full.position, ordinal, generation, head_position, head_ordinal, clock_timestamp(),
                 pg_current_xact_id(), offered, op, event_id, key)
         ON CONFLICT (lane, position, ordinal) DO NOTHING;
     IF FOUND THEN
@@ -104,12 +116,13 @@ $$;
 -- source coordinate the relay knew durable.
 -- The common case, a new event of the generation the fence stands at, is told by one read, the shared lock, and one
 -- statement that reads the fence again and inserts: within a transaction of its own each further expression costs as
--- much as a lookup. It never waits, raises the fence or answers anything else; those are `deliver_in_full`.
+-- much as a lookup. It raises no fence and answers nothing else; that is `deliver_in_full`. It waits for a claim or for a
+-- row, and no longer than every wait at this sink.
 CREATE FUNCTION {schema}.deliver(
     generation bigint, lane text, "position" bigint, ordinal bigint, event_id text, op text, key text, content jsonb,
     head_position bigint DEFAULT NULL, head_ordinal bigint DEFAULT NULL
 ) RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 #variable_conflict use_column
 DECLARE
     canonical text := {canonical_text};
@@ -119,16 +132,19 @@ BEGIN
     END IF;
     -- In this order: a lock is taken only where it is the right one.
     IF current_setting('transaction_isolation') = 'read committed'
-        AND (SELECT p.fence = deliver.generation FROM {schema}.protocol p)
-        AND pg_advisory_xact_lock_shared({lock_key}) IS NOT NULL THEN
+        AND (current_setting('synchronous_commit') IN ('on', 'remote_apply')
+             OR set_config('synchronous_commit', 'on', true) IS NOT NULL)
+        AND (SELECT p.fence = deliver.generation FROM {schema}.kit p) THEN
+        LOCK TABLE {schema}.lock IN ROW SHARE MODE;
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
             SELECT deliver.lane, deliver.position, deliver.ordinal, deliver.generation, deliver.head_position,
                    deliver.head_ordinal, clock_timestamp(), pg_current_xact_id(), {digest_of_canonical}, deliver.op,
                    deliver.event_id, deliver.key
-            FROM {schema}.protocol p
+            FROM {schema}.kit p
             WHERE p.fence = deliver.generation AND p.fence_purpose = 'relay'
                 AND (p.fence_asked_by IS NULL OR p.fence_asked_by = session_user)
+                AND (p.lanes IS NULL OR deliver.lane = ANY (p.lanes))
                 AND deliver.op IN ('insert', 'update', 'delete')
             ON CONFLICT (lane, position, ordinal) DO NOTHING;
         IF FOUND THEN
@@ -181,7 +197,7 @@ $$;
 -- a missing "content" is absent, a missing lane is '0', a missing ordinal 0.
 -- One statement lands what is new; only where something was not does a second look at what the record holds.
 CREATE FUNCTION {schema}.deliver_many(generation bigint, events jsonb) RETURNS text[]
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 #variable_conflict use_column
 DECLARE
     answer text := {schema}.admit(generation);
@@ -196,7 +212,9 @@ BEGIN
     WITH landed AS (
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
-        SELECT e.lane, e.position, e.ordinal, deliver_many.generation, e.head_position, e.head_ordinal, clock_timestamp(),
+        SELECT CASE WHEN coalesce(e.lane = ANY ((SELECT p.lanes FROM {schema}.kit p)::text[]), true) THEN e.lane
+                    ELSE {schema}.lane_checked(e.lane) END,
+               e.position, e.ordinal, deliver_many.generation, e.head_position, e.head_ordinal, clock_timestamp(),
                pg_current_xact_id(),
                CASE WHEN {has_trailing_zeros} THEN {schema}.payload_digest(op, key, content)
                     ELSE {digest_of_canonical} END,

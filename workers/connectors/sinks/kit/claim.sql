@@ -27,28 +27,36 @@ $$;
 -- Where the fence stands, who raised it there, and when.
 CREATE FUNCTION {schema}.fence_told() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('fence', p.fence, 'superseded_who', {schema}.taken_by(p.fence), 'superseded_at', g.begun_at)
-    FROM {schema}.protocol p LEFT JOIN {schema}.generation g ON g.number = p.fence
+    FROM {schema}.kit p LEFT JOIN {schema}.generation g ON g.number = p.fence
 $$;
 
 -- The open claim for which a relay has to wait, or null. A claim left open for too long holds nobody up.
 CREATE FUNCTION {schema}.relay_must_wait() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('claim', c.generation, 'claimed_by', c.claimed_by, 'claimed_at', c.claimed_at,
                               'until', c.claimed_at + make_interval(secs => p.relay_wait_seconds))
-    FROM {schema}.claim c, {schema}.protocol p
+    FROM {schema}.claim c, {schema}.kit p
     WHERE c.state = 'open' AND c.claimed_at + make_interval(secs => p.relay_wait_seconds) > clock_timestamp()
 $$;
 
--- allocated | wait. One for each start of a relay group, one for each recoverer; bound to the login that asks.
+-- allocated | wait | busy (a recoverer's; detail: whom it waited for). One for each start of a relay group, one for each recoverer; bound to the login that asks.
 CREATE FUNCTION {schema}.generation_allocate(
     purpose text, given_name text, OUT answer text, OUT generation bigint, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 BEGIN
-    PERFORM {schema}.isolation_check();
-    IF generation_allocate.purpose = 'relay' THEN
+    PERFORM {schema}.transaction_check();
+    answer := 'wait';
+    detail := {schema}.lock_take('counter', {lock_wait_seconds});
+    IF detail IS NOT NULL THEN
+        IF generation_allocate.purpose = 'relay' THEN
+            detail := jsonb_build_object('waits_for', detail);
+        ELSE
+            answer := 'busy';
+        END IF;
+        RETURN;
+    ELSIF generation_allocate.purpose = 'relay' THEN
         detail := {schema}.relay_must_wait();
     END IF;
     IF detail IS NOT NULL THEN
-        answer := 'wait';
         RETURN;
     END IF;
     answer := 'allocated';
@@ -59,18 +67,18 @@ $$;
 -- started | refused | unallocated | busy (detail: whom it waited for). Raises the fence to the generation.
 CREATE FUNCTION {schema}.begin(
     generation bigint, wait_seconds double precision DEFAULT {lock_wait_seconds}, OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 BEGIN
-    PERFORM {schema}.isolation_check();
-    IF generation <= (SELECT p.fence FROM {schema}.protocol p) THEN
+    PERFORM {schema}.transaction_check();
+    IF generation <= (SELECT p.fence FROM {schema}.kit p) THEN
         answer := 'refused';
     ELSIF NOT {schema}.is_allocated(generation) THEN
         answer := 'unallocated';
     ELSE
-        detail := {schema}.lock_take(true, wait_seconds);
+        detail := {schema}.lock_take('alone', wait_seconds);
         IF detail IS NOT NULL THEN
             answer := 'busy';
-        ELSIF generation <= (SELECT p.fence FROM {schema}.protocol p) THEN
+        ELSIF generation <= (SELECT p.fence FROM {schema}.kit p) THEN
             answer := 'refused';
         ELSE
             PERFORM {schema}.fence_raise(generation);
@@ -87,15 +95,15 @@ $$;
 CREATE FUNCTION {schema}.relay_start(
     name text, wait_seconds double precision DEFAULT {lock_wait_seconds},
     OUT answer text, OUT generation bigint, OUT start jsonb, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 BEGIN
-    PERFORM {schema}.isolation_check();
+    PERFORM {schema}.transaction_check();
     answer := 'wait';
     detail := {schema}.relay_must_wait();
     IF detail IS NOT NULL THEN
         RETURN;
     END IF;
-    detail := {schema}.lock_take(true, wait_seconds);
+    detail := coalesce({schema}.lock_take('counter', wait_seconds), {schema}.lock_take('alone', wait_seconds));
     IF detail IS NOT NULL THEN
         detail := jsonb_build_object('waits_for', detail);
         RETURN;
@@ -123,13 +131,13 @@ $$;
 CREATE FUNCTION {schema}.claim(
     generation bigint, frontier jsonb, wait_seconds double precision DEFAULT {lock_wait_seconds},
     OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
     fence_now bigint;
 BEGIN
-    PERFORM {schema}.isolation_check();
+    PERFORM {schema}.transaction_check();
     answer := 'refused';
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
     IF claim.generation < fence_now THEN
         detail := {schema}.fence_told();
         RETURN;
@@ -140,16 +148,17 @@ BEGIN
         detail := jsonb_build_object('reason', 'the generation is a relay''s');
         RETURN;
     END IF;
-    detail := {schema}.lock_take(true, wait_seconds);
+    detail := {schema}.lock_take('alone', wait_seconds);
     IF detail IS NOT NULL THEN
         answer := 'busy';
         RETURN;
     END IF;
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.protocol p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
     IF claim.generation > fence_now THEN
         PERFORM {schema}.fence_raise(claim.generation);
         INSERT INTO {schema}.claim (generation, claimed_by, frontier)
             VALUES (claim.generation, session_user, claim.frontier);
+        PERFORM {schema}.lanes_add(claim.frontier);
         answer := 'granted';
     ELSE  -- the same claim, if it is still open, reads again: what it had armed counts no more
         UPDATE {schema}.claim c
@@ -164,6 +173,82 @@ BEGIN
 END
 $$;
 
+-- granted (the generation drawn for it, or that of this name's claim where it is still open) | refused (detail: where the
+-- fence stands) | busy (detail: whom it waited for). Number, fence and claim are one step under both locks, so no relay's
+-- number can come between. `newest`: the newest claim its caller knew of (claim_find); refused where a newer one has been
+-- made, for then the caller slept while another went on.
+CREATE FUNCTION {schema}.claim_open(
+    name text, frontier jsonb, newest bigint DEFAULT NULL, wait_seconds double precision DEFAULT {lock_wait_seconds},
+    OUT answer text, OUT generation bigint, OUT detail jsonb
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
+BEGIN
+    PERFORM {schema}.transaction_check();
+    detail := coalesce({schema}.lock_take('counter', wait_seconds), {schema}.lock_take('alone', wait_seconds));
+    IF detail IS NOT NULL THEN
+        answer := 'busy';
+        RETURN;
+    END IF;
+    UPDATE {schema}.claim AS c  -- it reads again: what it had armed counts no more
+        SET frontier = claim_open.frontier, armed_count = NULL, armed_digest = NULL, armed_at = NULL
+        FROM {schema}.generation g
+        WHERE c.state = 'open' AND g.number = c.generation AND g.given_name = claim_open.name AND g.asked_by = session_user
+        RETURNING c.generation INTO generation;
+    IF generation IS NULL THEN
+        IF EXISTS (SELECT FROM {schema}.claim c WHERE c.generation > newest) THEN
+            answer := 'refused';
+            detail := {schema}.fence_told();
+            RETURN;
+        END IF;
+        generation := {schema}.generation_next('recoverer', claim_open.name);
+        PERFORM {schema}.fence_raise(generation);
+        INSERT INTO {schema}.claim (generation, claimed_by, frontier)
+            VALUES (claim_open.generation, session_user, claim_open.frontier);
+    END IF;
+    PERFORM {schema}.lanes_add(claim_open.frontier);
+    answer := 'granted';
+END
+$$;
+
+-- found | busy. detail: the generations that recoverers of names beginning like this have drawn, and the newest claim of
+-- anybody (0: none). It waits behind every claim that was asked for before, so that none of them can be granted later.
+CREATE FUNCTION {schema}.claim_find(
+    name text, wait_seconds double precision DEFAULT {lock_wait_seconds}, OUT answer text, OUT detail jsonb
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
+BEGIN
+    PERFORM {schema}.transaction_check();
+    answer := 'busy';
+    detail := coalesce({schema}.lock_take('counter', wait_seconds), {schema}.lock_take('shared', wait_seconds));
+    IF detail IS NULL THEN
+        answer := 'found';
+        detail := jsonb_build_object(
+            'newest', (SELECT coalesce(max(c.generation), 0) FROM {schema}.claim c),
+            'generations', (SELECT coalesce(jsonb_agg(g.number ORDER BY g.number), '[]'::jsonb) FROM {schema}.generation g
+                            WHERE g.purpose = 'recoverer' AND starts_with(g.given_name, claim_find.name)));
+    END IF;
+END
+$$;
+
+-- The source's lanes as it is told them now; null: not known, so that a delivery's lane is not checked.
+CREATE FUNCTION {schema}.lanes_tell(lanes text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
+DECLARE
+    busy jsonb := {schema}.lock_take('alone', {lock_wait_seconds});
+BEGIN
+    PERFORM {schema}.transaction_check();
+    IF busy IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+            MESSAGE = 'telling the lanes waits for transactions that are inside the sink', DETAIL = busy::text;
+    END IF;
+    UPDATE {schema}.kit p SET lanes = nullif(lanes_tell.lanes, ARRAY[]::text[]);
+END
+$$;
+
+-- A claim's frontier names each lane that the source has: what was told before is widened, never narrowed or begun.
+CREATE FUNCTION {schema}.lanes_add(frontier jsonb) RETURNS void LANGUAGE sql VOLATILE AS $$
+    UPDATE {schema}.kit p SET lanes = ARRAY(SELECT unnest(p.lanes) UNION SELECT jsonb_object_keys(frontier) ORDER BY 1)
+        WHERE jsonb_typeof(frontier) = 'object' AND EXISTS (SELECT FROM jsonb_object_keys(frontier) k WHERE k <> ALL (p.lanes))
+$$;
+
 -- The claim, locked, for a step of its own generation: refusal is 'fenced', 'busy' or null.
 CREATE FUNCTION {schema}.claim_lock(
     generation bigint, wait_seconds double precision, OUT refusal text, OUT detail jsonb, OUT held {schema}.claim
@@ -171,22 +256,22 @@ CREATE FUNCTION {schema}.claim_lock(
 DECLARE
     was text := current_setting('lock_timeout');
 BEGIN
-    PERFORM {schema}.isolation_check();
-    detail := {schema}.lock_take(false, wait_seconds);
+    PERFORM {schema}.transaction_check();
+    detail := {schema}.lock_take('shared', wait_seconds);
     IF detail IS NOT NULL THEN
         refusal := 'busy';
         RETURN;
     END IF;
-    IF claim_lock.generation < (SELECT p.fence FROM {schema}.protocol p) THEN
+    IF claim_lock.generation < (SELECT p.fence FROM {schema}.kit p) THEN
         refusal := 'fenced';
     END IF;
     BEGIN
-        PERFORM set_config('lock_timeout', greatest(1, (wait_seconds * 1000)::bigint)::text, true);
+        PERFORM set_config('lock_timeout', {schema}.wait_held(wait_seconds), true);
         SELECT c.* INTO held FROM {schema}.claim c WHERE c.generation = claim_lock.generation FOR UPDATE;
         PERFORM set_config('lock_timeout', was, true);
     EXCEPTION WHEN lock_not_available THEN
         refusal := 'busy';
-        detail := {schema}.lock_holders();
+        detail := {schema}.lock_holders({claim_text}::regclass);
     END;
 END
 $$;
@@ -195,11 +280,11 @@ $$;
 CREATE FUNCTION {schema}.arm(
     generation bigint, entry_count bigint, entry_digest text, frontier jsonb,
     wait_seconds double precision DEFAULT {lock_wait_seconds}, OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
     locked record;
     held {schema}.claim;
-    limit_now bigint := (SELECT p.batch_limit FROM {schema}.protocol p);
+    limit_now bigint := (SELECT p.batch_limit FROM {schema}.kit p);
 BEGIN
     SELECT * INTO STRICT locked FROM {schema}.claim_lock(arm.generation, wait_seconds);
     answer := locked.refusal;
@@ -229,7 +314,7 @@ $$;
 CREATE FUNCTION {schema}.release(
     generation bigint, reason text, wait_seconds double precision DEFAULT {lock_wait_seconds},
     OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
     locked record;
     held {schema}.claim;
@@ -255,7 +340,7 @@ $$;
 -- What became of the claim, read by locking it: a fire that was still running has ended by then. none: not granted.
 CREATE FUNCTION {schema}.settle(
     generation bigint, wait_seconds double precision DEFAULT {lock_wait_seconds}, OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
     locked record;
     held {schema}.claim;
@@ -273,11 +358,17 @@ $$;
 
 -- After a restore of either side: the counter jumps above both. Bounded, so that no slip of a digit uses it all up.
 CREATE FUNCTION {schema}.counter_raise(above bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
+    busy jsonb := {schema}.lock_take('counter', {lock_wait_seconds});
     now_at bigint;
 BEGIN
-    SELECT c.allocated INTO STRICT now_at FROM {schema}.counter c FOR UPDATE;
+    PERFORM {schema}.transaction_check();
+    IF busy IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+            MESSAGE = 'raising the counter waits for a transaction that has drawn a number', DETAIL = busy::text;
+    END IF;
+    SELECT c.allocated INTO STRICT now_at FROM {schema}.counter c;
     IF above - now_at > 1000000000 THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = format('%s lies more than a thousand million above the counter, which is at %s', above, now_at);

@@ -20,13 +20,13 @@ $$;
 CREATE FUNCTION {schema}.entry_digest(
     lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb
 ) RETURNS {schema}.digest
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE {pinned_texts} AS $$
 DECLARE
     payload bytea := {schema}.payload_digest(op, key, content);
     bits bit(256);
 BEGIN
     bits := ('x' || encode(sha256(
-        convert_to(lane, 'UTF8') || '\x00'::bytea || int8send(entry_digest.position) || int8send(ordinal) || payload),
+        convert_to(lane, 'UTF8') || decode('00', 'hex') || int8send(entry_digest.position) || int8send(ordinal) || payload),
         'hex'))::bit(256);
     RETURN ROW(payload, substring(bits FROM 1 FOR 64)::bigint, substring(bits FROM 65 FOR 64)::bigint,
                substring(bits FROM 129 FOR 64)::bigint, substring(bits FROM 193 FOR 64)::bigint)::{schema}.digest;

@@ -22,11 +22,13 @@ from psycopg import sql
 from recovery_api.domain.errors import AccessDenied, Refused, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.connection import Address, connection_open
-from workers.connectors.sinks.kit import lock_key, names_get, quoted, text
+from workers.connectors.sinks.kit import names_get, quoted, text
 from workers.connectors.sinks.kit.install import kit_install, kit_version_get
 
 MARK = "A drill's namespace. Fencepost removes it."
 TRADES = ("owner", "relay", "recoverer", "auditor")
+LOCKED = ("lock", "counter", "claim")
+"""Tables that functions name in texts."""
 NOT_PLAYED = ("undisciplined_paths",)
 """Functions that no step of the protocol calls and that name the schema's tables in texts."""
 EFFECTS = {
@@ -167,10 +169,11 @@ def _functions(connection: psycopg.Connection[Any], schema: str) -> dict[tuple[s
 
 
 def _moved(body: str, database: str, kit: KitOptions, drill: KitOptions) -> str:
-    """A function's body with the pipeline's schema, lock and roles replaced by the drill's."""
+    """A function's body with the pipeline's schema, locks and roles replaced by the drill's."""
     theirs, ours = names_get(kit, database), names_get(drill, database)
     body = body.replace(quoted(kit.schema), quoted(drill.schema))
-    body = body.replace(str(lock_key(kit.schema)), str(lock_key(drill.schema)))
+    for name in LOCKED:
+        body = body.replace(text(f"{quoted(kit.schema)}.{name}"), text(f"{quoted(drill.schema)}.{name}"))
     for trade in TRADES:
         body = body.replace(text(getattr(theirs, trade)), text(getattr(ours, trade)))
     return body

@@ -1,13 +1,13 @@
 -- The mapped target {target_text}: each key's latest event, applied only where it is newer than what was applied.
 
--- A key as the target sees it: '01' and '1' are one key of an integer column.
-CREATE FUNCTION {schema}.target_key(key text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- The key of an event, or an error. What one key is, the column's own type says: '01' and '1' of an integer.
+CREATE FUNCTION {schema}.key_checked(key text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     IF key IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'not_null_violation',
             MESSAGE = 'an event without a key cannot be applied to the mapped target';
     END IF;
-    RETURN (jsonb_populate_record(NULL::{target}, jsonb_build_object({target_key_text}, key))).{target_key}::text;
+    RETURN key;
 END
 $$;
 
@@ -15,19 +15,20 @@ CREATE FUNCTION {schema}.effect_of_event(
     lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
+DECLARE
+    key_now {target}.{target_key}%TYPE := (jsonb_populate_record(NULL::{target}, jsonb_build_object(
+        {target_key_text}, {schema}.key_checked(effect_of_event.key)))).{target_key};
 BEGIN
     INSERT INTO {schema}.applied AS last (lane, key, position, ordinal, is_tombstone)
-        VALUES (effect_of_event.lane, {schema}.target_key(effect_of_event.key), effect_of_event.position,
-                effect_of_event.ordinal, effect_of_event.op = 'delete')
+        VALUES (effect_of_event.lane, key_now, effect_of_event.position, effect_of_event.ordinal,
+                effect_of_event.op = 'delete')
         ON CONFLICT (lane, key) DO UPDATE
             SET position = EXCLUDED.position, ordinal = EXCLUDED.ordinal, is_tombstone = EXCLUDED.is_tombstone
             WHERE (last.position, last.ordinal) < (EXCLUDED.position, EXCLUDED.ordinal);
     IF NOT FOUND THEN
         RETURN;
     ELSIF effect_of_event.op = 'delete' THEN
-        DELETE FROM {target} t USING (SELECT jsonb_populate_record(
-            NULL::{target}, jsonb_build_object({target_key_text}, effect_of_event.key)) AS row) r
-            WHERE t.{target_key} = (r.row).{target_key};
+        DELETE FROM {target} t WHERE {schema}.is_same_key(t.{target_key}, key_now);
     ELSE
         INSERT INTO {target} ({target_columns})
             SELECT {target_values}
@@ -47,7 +48,8 @@ BEGIN
                     WHERE s.generation = effect_of_batch.generation AND s.arm = effect_of_batch.arm ORDER BY 1 LOOP
         WITH latest AS (
             SELECT DISTINCT ON (landed.key) landed.key, landed.position, landed.ordinal, landed.op
-            FROM (SELECT s.position, s.ordinal, s.op, {schema}.target_key(s.key) AS key
+            FROM (SELECT s.position, s.ordinal, s.op, (jsonb_populate_record(NULL::{target}, jsonb_build_object(
+                      {target_key_text}, {schema}.key_checked(s.key)))).{target_key} AS key
                   FROM {schema}.staged s
                   CROSS JOIN LATERAL (
                       SELECT FROM {schema}.accepted x
@@ -72,7 +74,7 @@ BEGIN
                     WHERE x.generation = effect_of_batch.generation AND x.arm = effect_of_batch.arm
                         AND x.lane = lane_now AND x.position = n.position AND x.ordinal = n.ordinal LIMIT 1) s
                 WHERE n.is_tombstone) r
-                WHERE t.{target_key} = (r.row).{target_key}
+                WHERE {schema}.is_same_key(t.{target_key}, (r.row).{target_key})
         )
         INSERT INTO {target} ({target_columns})
             SELECT {target_values}

@@ -85,7 +85,7 @@ $$;
 CREATE FUNCTION {schema}.fire(
     generation bigint, arm bigint, start jsonb DEFAULT NULL,
     wait_seconds double precision DEFAULT {lock_wait_seconds}, OUT answer text, OUT detail jsonb
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET work_mem = '64MB' AS $$
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} SET work_mem = '64MB' AS $$
 #variable_conflict use_column
 DECLARE
     locked record;
@@ -113,21 +113,27 @@ BEGIN
         answer := 'not armed';
         RETURN;
     END IF;
-    landed_count := {schema}.land_new(held);
-    IF landed_count > 0 THEN
-        staged_count := held.armed_count;
-        altered_count := 0;
-    ELSE
-        SELECT l.staged_count, l.staged_digest, l.landed_count, l.altered_count
-            INTO STRICT staged_count, staged_digest, landed_count, altered_count FROM {schema}.land_rest(held) l;
-        IF staged_count <> held.armed_count OR staged_digest <> held.armed_digest THEN
-            answer := 'mismatch';
-            detail := jsonb_build_object('armed_count', held.armed_count, 'armed_digest', held.armed_digest,
-                                         'staged_count', staged_count, 'staged_digest', staged_digest);
-            RETURN;
+    BEGIN
+        landed_count := {schema}.land_new(held);
+        IF landed_count > 0 THEN
+            staged_count := held.armed_count;
+            altered_count := 0;
+        ELSE
+            SELECT l.staged_count, l.staged_digest, l.landed_count, l.altered_count
+                INTO STRICT staged_count, staged_digest, landed_count, altered_count FROM {schema}.land_rest(held) l;
+            IF staged_count <> held.armed_count OR staged_digest <> held.armed_digest THEN
+                answer := 'mismatch';
+                detail := jsonb_build_object('armed_count', held.armed_count, 'armed_digest', held.armed_digest,
+                                             'staged_count', staged_count, 'staged_digest', staged_digest);
+                RETURN;
+            END IF;
         END IF;
-    END IF;
-    {effect_of_batch}
+        {effect_of_batch}
+    EXCEPTION WHEN lock_not_available THEN  -- a row that the effect writes; nothing of this fire has landed
+        answer := 'busy';
+        detail := {schema}.lock_holders({target_regclass});
+        RETURN;
+    END;
     INSERT INTO {schema}.hand_over AS h (lane, position, ordinal, generation)
         SELECT e.key, (e.value ->> 'position')::bigint, coalesce((e.value ->> 'ordinal')::bigint, 0), fire.generation
         FROM jsonb_each(fire.start) e
@@ -145,7 +151,7 @@ $$;
 
 -- Takes away staged rows that no open claim's current arm needs; how many. Again until 0.
 CREATE FUNCTION {schema}.staged_purge(row_limit bigint DEFAULT 100000) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 DECLARE
     purged bigint;
 BEGIN

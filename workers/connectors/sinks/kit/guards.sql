@@ -1,5 +1,5 @@
 -- Guards: the record only grows, the fence and the counter only rise. ALWAYS: a session in replica role is guarded too.
-CREATE FUNCTION {schema}.append_only() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION {schema}.append_only() RETURNS trigger LANGUAGE plpgsql {pinned} AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = 'restrict_violation',
         MESSAGE = format('%I.%I is append-only: %s is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP),
@@ -7,7 +7,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION {schema}.only_rises() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION {schema}.only_rises() RETURNS trigger LANGUAGE plpgsql {pinned} AS $$
 BEGIN
     IF TG_OP <> 'UPDATE' OR (to_jsonb(NEW) -> TG_ARGV[0])::bigint < (to_jsonb(OLD) -> TG_ARGV[0])::bigint THEN
         RAISE EXCEPTION USING ERRCODE = 'restrict_violation',
@@ -22,9 +22,9 @@ CREATE TRIGGER rows_stay BEFORE UPDATE OR DELETE ON {schema}.accepted
     FOR EACH ROW EXECUTE FUNCTION {schema}.append_only();
 CREATE TRIGGER record_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.accepted
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
-CREATE TRIGGER fence_only_rises BEFORE UPDATE OR DELETE ON {schema}.protocol
+CREATE TRIGGER fence_only_rises BEFORE UPDATE OR DELETE ON {schema}.kit
     FOR EACH ROW EXECUTE FUNCTION {schema}.only_rises('fence');
-CREATE TRIGGER fence_stays BEFORE TRUNCATE ON {schema}.protocol
+CREATE TRIGGER fence_stays BEFORE TRUNCATE ON {schema}.kit
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
 CREATE TRIGGER counter_only_rises BEFORE UPDATE OR DELETE ON {schema}.counter
     FOR EACH ROW EXECUTE FUNCTION {schema}.only_rises('allocated');
@@ -36,8 +36,8 @@ CREATE TRIGGER claims_stay BEFORE DELETE OR TRUNCATE ON {schema}.claim
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
 ALTER TABLE {schema}.accepted ENABLE ALWAYS TRIGGER rows_stay;
 ALTER TABLE {schema}.accepted ENABLE ALWAYS TRIGGER record_stays;
-ALTER TABLE {schema}.protocol ENABLE ALWAYS TRIGGER fence_only_rises;
-ALTER TABLE {schema}.protocol ENABLE ALWAYS TRIGGER fence_stays;
+ALTER TABLE {schema}.kit ENABLE ALWAYS TRIGGER fence_only_rises;
+ALTER TABLE {schema}.kit ENABLE ALWAYS TRIGGER fence_stays;
 ALTER TABLE {schema}.counter ENABLE ALWAYS TRIGGER counter_only_rises;
 ALTER TABLE {schema}.counter ENABLE ALWAYS TRIGGER counter_stays;
 ALTER TABLE {schema}.generation ENABLE ALWAYS TRIGGER numbers_stay;
@@ -46,12 +46,12 @@ ALTER TABLE {schema}.claim ENABLE ALWAYS TRIGGER claims_stay;
 -- Every path into the record or the mapped target that does not go through admission: who, by which way, in a sentence.
 -- What cannot be closed (a superuser) is named.
 CREATE FUNCTION {schema}.undisciplined_paths(OUT path text, OUT role name, OUT says text) RETURNS SETOF record
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE SECURITY DEFINER {pinned} AS $$
     WITH guarded AS (
         SELECT c.oid, c.relowner, n.nspname, c.relname, c.oid = {target_regclass} AS is_target
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE c.oid = {target_regclass}
-            OR (n.nspname = {schema_text} AND c.relname IN ('accepted', 'protocol', 'counter', 'generation', 'claim',
+            OR (n.nspname = {schema_text} AND c.relname IN ('accepted', 'kit', 'lock', 'counter', 'generation', 'claim',
                                                             'staged', 'applied', 'hand_over', 'altered'))
     ), granted AS (
         SELECT g.nspname, g.relname, g.is_target, g.relowner, x.grantee, string_agg(x.privilege_type, ', ') AS privileges
@@ -98,8 +98,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT 'guard', NULL, format('trigger %s of %I.%I is %s', w.name, {schema_text}, w.relname,
                                  CASE WHEN t.oid IS NULL THEN 'missing' WHEN t.tgenabled = 'D' THEN 'disabled'
                                       ELSE 'passed over by a session in replica role' END)
-        FROM (VALUES ('rows_stay', 'accepted'), ('record_stays', 'accepted'), ('fence_only_rises', 'protocol'),
-                     ('fence_stays', 'protocol'), ('counter_only_rises', 'counter'), ('counter_stays', 'counter'),
+        FROM (VALUES ('rows_stay', 'accepted'), ('record_stays', 'accepted'), ('fence_only_rises', 'kit'),
+                     ('fence_stays', 'kit'), ('counter_only_rises', 'counter'), ('counter_stays', 'counter'),
                      ('numbers_stay', 'generation'), ('claims_stay', 'claim')) AS w (name, relname)
         JOIN guarded g ON g.nspname = {schema_text} AND g.relname = w.relname AND NOT g.is_target
         LEFT JOIN pg_trigger t ON t.tgrelid = g.oid AND t.tgname = w.name

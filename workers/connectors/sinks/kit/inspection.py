@@ -29,7 +29,7 @@ _RIGHTS = """
         has_table_privilege(s.oid, 'INSERT') AS can_stage,
         (SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p
             WHERE p.pronamespace = a.relnamespace
-                AND p.proname IN ('generation_allocate', 'claim', 'arm', 'fire', 'settle')) AS can_recover
+                AND p.proname IN ('generation_allocate', 'claim', 'claim_open', 'claim_find', 'arm', 'fire', 'settle')) AS can_recover
     FROM pg_class a JOIN pg_class s ON s.relnamespace = a.relnamespace AND s.relname = 'staged'
     WHERE a.relname = 'accepted' AND a.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)"""
 
@@ -82,7 +82,9 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     can_recover = bool(rights["can_recover"] and rights["can_stage"])
     limit = _one(
         connection,
-        sql.SQL("SELECT (facts ->> 'batch_limit')::bigint AS batch_limit FROM {}.state()").format(sql.Identifier(kit.schema)),
+        sql.SQL("SELECT (facts ->> 'batch_limit')::bigint AS batch_limit FROM {}.state()").format(
+            sql.Identifier(kit.schema)
+        ),
     )
     grounds = [
         f"The kit of version {KIT_VERSION} is installed in schema {kit.schema!r}; it checks the fence at admission.",

@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
-from workers.connectors.sinks.kit.versions import PROTOCOL_TABLES, version_refuse
+from workers.connectors.sinks.kit.versions import FACTS_TABLES, version_refuse
 
 OLDEST_SERVER = 150000
 
@@ -55,11 +55,11 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
     """
     with connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(
-            "SELECT p.relname, has_schema_privilege(n.oid, 'USAGE')"
+            "SELECT has_schema_privilege(n.oid, 'USAGE')"
             " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
-            " FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relkind = 'r' AND p.relname ~ %s"
-            " WHERE n.nspname = %s",
-            (PROTOCOL_TABLES, schema),
+            ", p.relname FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relkind = 'r' AND p.relname = ANY (%s)"
+            " WHERE n.nspname = %s ORDER BY p.relname",
+            (list(FACTS_TABLES), schema),
         ).fetchone()
         if found is None:
             return None

@@ -12,8 +12,8 @@ import psycopg
 from psycopg import sql
 
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.sinks.kit import Names, quoted
-from workers.connectors.sinks.kit.versions import protocol_name
+from workers.connectors.sinks.kit import KIT_VERSION, Names, quoted
+from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
 PINNED = (
     ("TimeZone", "UTC"),
@@ -83,7 +83,7 @@ def rows_keep(connection: psycopg.Connection[Any], parked: str, schema: str, ver
             (quoted(parked), quoted(schema)),
         )
     ]
-    _row_keep(connection, sql.Identifier(parked, protocol_name(version)), schema)
+    _row_keep(connection, parked, FACTS_TABLE[version], schema)
     connection.execute(
         sql.SQL("UPDATE {} SET allocated = o.allocated FROM {} o").format(
             sql.Identifier(schema, "counter"), sql.Identifier(parked, "counter")
@@ -95,23 +95,28 @@ def rows_keep(connection: psycopg.Connection[Any], parked: str, schema: str, ver
     connection.execute(
         sql.SQL(
             "UPDATE {} p SET fence_purpose = g.purpose, fence_asked_by = g.asked_by FROM {} g WHERE g.number = p.fence"
-        ).format(_protocol(connection, schema), sql.Identifier(schema, "generation"))
+        ).format(sql.Identifier(schema, FACTS_TABLE[KIT_VERSION]), sql.Identifier(schema, "generation"))
     )
 
 
-def _row_keep(connection: psycopg.Connection[Any], old: sql.Composable, schema: str) -> None:
+def _row_keep(connection: psycopg.Connection[Any], parked: str, table: str, schema: str) -> None:
     """The one row of fence, identity and limits; version and effect are the new text's."""
-    new = _protocol(connection, schema)
+    new = FACTS_TABLE[KIT_VERSION]
     columns = [
         name
-        for name in ("fence", "identity", "batch_limit", "relay_wait_seconds", "installed_at", "installed_by")
+        for name in _shared_columns(connection, (parked, table), (schema, new))
+        if name not in ("is_only", "kit_version", "effect")
     ]
     pairs = sql.SQL(", ").join(sql.SQL("{0} = o.{0}").format(sql.Identifier(name)) for name in columns)
-    connection.execute(sql.SQL("UPDATE {} SET {} FROM {} o").format(new, pairs, old))
+    connection.execute(
+        sql.SQL("UPDATE {} SET {} FROM {} o").format(sql.Identifier(schema, new), pairs, sql.Identifier(parked, table))
+    )
 
 
 def _rows_copy(connection: psycopg.Connection[Any], parked: str, schema: str, table: str) -> None:
-    columns = _shared_columns(connection, parked, schema, table)
+    columns = _shared_columns(connection, (parked, table), (schema, table))
+    if not columns:
+        return
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     keys = sql.SQL(", ").join(map(sql.Identifier, _key(connection, schema, table)))
     updates = sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in columns)
@@ -128,22 +133,16 @@ def _applied_copy(connection: psycopg.Connection[Any], parked: str, schema: str)
     type_ = _type_of(connection, schema, "applied", "key")
     if type_ is None:
         return
-    columns = _shared_columns(connection, parked, schema, "applied")
+    columns = _shared_columns(connection, (parked, "applied"), (schema, "applied"))
     if type_ != "text":
         _uncastable_refuse(connection, old, type_, schema)
-    chosen = sql.SQL(", ").join(
-        sql.SQL("o.key::{}").format(sql.SQL(type_)) if name == "key" else sql.Identifier("o", name) for name in columns
-    )
+    key = sql.SQL("o.key::{}").format(sql.SQL(type_)) + sql.SQL(_collation_of(connection, schema))  # type: ignore[arg-type]
+    chosen = sql.SQL(", ").join(key if name == "key" else sql.Identifier("o", name) for name in columns)
     connection.execute(
         sql.SQL(
-            "INSERT INTO {} ({}) SELECT {} FROM {} o ORDER BY o.position, o.ordinal"
-            " ON CONFLICT (lane, key) DO NOTHING"
-        ).format(new, sql.SQL(", ").join(map(sql.Identifier, columns)), chosen, old)
-        if type_ == "text"
-        else sql.SQL(
-            "INSERT INTO {} ({}) SELECT DISTINCT ON (o.lane, o.key::{}) {} FROM {} o"
-            " ORDER BY o.lane, o.key::{}, o.position DESC, o.ordinal DESC"
-        ).format(new, sql.SQL(", ").join(map(sql.Identifier, columns)), sql.SQL(type_), chosen, old, sql.SQL(type_))
+            "INSERT INTO {} ({}) SELECT DISTINCT ON (o.lane, {}) {} FROM {} o"
+            " ORDER BY o.lane, {}, o.position DESC, o.ordinal DESC"
+        ).format(new, sql.SQL(", ").join(map(sql.Identifier, columns)), key, chosen, old, key)
     )
 
 
@@ -240,7 +239,8 @@ def _triggers_and_grants(connection: psycopg.Connection[Any], oid: int, table: s
     """What is to be done again on the table that takes this one's place."""
     statements: list[sql.Composable] = []
     for name, definition, enabled in connection.execute(
-        "SELECT tgname, pg_get_triggerdef(oid), tgenabled FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal", (oid,)
+        "SELECT tgname, pg_get_triggerdef(oid), tgenabled FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal",
+        (oid,),
     ):
         statements.append(sql.SQL(definition))
         mode = {"A": "ENABLE ALWAYS", "R": "ENABLE REPLICA", "D": "DISABLE", "O": "ENABLE"}[enabled]
@@ -254,12 +254,12 @@ def _triggers_and_grants(connection: psycopg.Connection[Any], oid: int, table: s
     return statements
 
 
-def _shared_columns(connection: psycopg.Connection[Any], parked: str, schema: str, table: str) -> list[str]:
+def _shared_columns(connection: psycopg.Connection[Any], old: tuple[str, str], new: tuple[str, str]) -> list[str]:
     query = """
         SELECT o.attname FROM pg_attribute o JOIN pg_attribute n ON n.attname = o.attname
         WHERE o.attrelid = to_regclass(%s) AND n.attrelid = to_regclass(%s) AND o.attnum > 0 AND n.attnum > 0
             AND NOT o.attisdropped AND NOT n.attisdropped AND n.attgenerated = '' ORDER BY n.attnum"""
-    places = [f"{quoted(where)}.{quoted(table)}" for where in (parked, schema)]
+    places = [f"{quoted(schema)}.{quoted(table)}" for schema, table in (old, new)]
     return [name for (name,) in connection.execute(query, places)]
 
 
@@ -271,15 +271,21 @@ def _key(connection: psycopg.Connection[Any], schema: str, table: str) -> list[s
 
 
 def _type_of(connection: psycopg.Connection[Any], schema: str, table: str, column: str) -> str | None:
-    query = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s"
+    query = (
+        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s"
+    )
     row = connection.execute(query, (f"{quoted(schema)}.{quoted(table)}", column)).fetchone()
     return row and row[0]
 
 
-def _protocol(connection: psycopg.Connection[Any], schema: str) -> sql.Identifier:
-    from workers.connectors.sinks.kit import KIT_VERSION
-
-    return sql.Identifier(schema, protocol_name(KIT_VERSION))
+def _collation_of(connection: psycopg.Connection[Any], schema: str) -> str:
+    """` COLLATE …` of the applied keys, or nothing where their type has none."""
+    query = (
+        "SELECT coalesce(' COLLATE ' || nullif(attcollation, 0)::regcollation::text, '') FROM pg_attribute"
+        " WHERE attrelid = to_regclass(%s) AND attname = 'key'"
+    )
+    row = connection.execute(query, (f"{quoted(schema)}.applied",)).fetchone()
+    return str(row[0]) if row else ""
 
 
 def _oid(connection: psycopg.Connection[Any], schema: str, table: str) -> int:

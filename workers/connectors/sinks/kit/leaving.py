@@ -17,7 +17,9 @@ from workers.connectors.sinks.kit import Names, quoted
 from workers.connectors.sinks.kit.releases import releases
 
 READING = {"n": "USAGE", "r": "SELECT"}
-_MADE = re.compile(r"CREATE (?:UNLOGGED )?(FUNCTION|TABLE|TYPE|SEQUENCE|VIEW) \{schema\}\.([a-z_0-9]+(?:\{kit_version\})?)")
+_MADE = re.compile(
+    r"CREATE (?:UNLOGGED )?(FUNCTION|TABLE|TYPE|SEQUENCE|VIEW) \{schema\}\.([a-z_0-9]+(?:\{kit_version\})?)"
+)
 
 
 def names_made() -> dict[str, set[str]]:
@@ -73,7 +75,9 @@ def grants_carry(connection: psycopg.Connection[Any], parked: str, schema: str, 
     for kind, name, who, privilege in rows:
         place = sql.Identifier(schema, name) if name else sql.Identifier(schema)
         exists = kind == "n" or (
-            kind == "r" and connection.execute("SELECT to_regclass(%s)", (f"{quoted(schema)}.{quoted(name)}",)).fetchone() != (None,)
+            kind == "r"
+            and connection.execute("SELECT to_regclass(%s)", (f"{quoted(schema)}.{quoted(name)}",)).fetchone()
+            != (None,)
         )
         if exists and READING.get(kind) == privilege:
             on = sql.SQL("SCHEMA {}" if kind == "n" else "{}").format(place)

@@ -3,10 +3,14 @@ CREATE SCHEMA {schema} AUTHORIZATION {owner};
 {target_privileges}
 SET LOCAL ROLE {owner};
 
+-- What is locked: empty, and granted to nobody, so that nobody outside the kit can hold anybody up. See locks.
+CREATE TABLE {schema}.lock ();
+
 -- The fence stands apart from the counter: every admission reads it, and an allocation must not get in their way. With
--- it stands whose generation that is, so that an admission in it needs no other table.
-CREATE TABLE {schema}.protocol (
-    is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT protocol_has_one_row CHECK (is_only),
+-- it stands whose generation that is, so that an admission in it needs no other table. lanes: those of the source; null:
+-- not told, so a delivery's lane is not checked.
+CREATE TABLE {schema}.kit (
+    is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT kit_has_one_row CHECK (is_only),
     fence bigint NOT NULL DEFAULT 0,
     fence_purpose text NOT NULL DEFAULT 'relay',
     fence_asked_by name,
@@ -16,10 +20,11 @@ CREATE TABLE {schema}.protocol (
     batch_limit bigint NOT NULL CONSTRAINT batch_limit_is_positive CHECK (batch_limit > 0),
     relay_wait_seconds integer NOT NULL,
     installed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-    installed_by name NOT NULL DEFAULT session_user
+    installed_by name NOT NULL DEFAULT session_user,
+    lanes text[] COLLATE "C" CONSTRAINT lanes_told_are_some CHECK (lanes <> ARRAY[]::text[])
 );
-INSERT INTO {schema}.protocol (kit_version, effect, batch_limit, relay_wait_seconds)
-VALUES ({kit_version}, {effect_json}, {batch_limit}, {relay_wait_seconds});
+INSERT INTO {schema}.kit (kit_version, effect, batch_limit, relay_wait_seconds, lanes)
+VALUES ({kit_version}, {effect_json}, {batch_limit}, {relay_wait_seconds}, {lanes});
 
 CREATE TABLE {schema}.counter (
     is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT counter_has_one_row CHECK (is_only),
@@ -107,12 +112,4 @@ CREATE TABLE {schema}.hand_over (
     stored_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 );
 
--- The last applied coordinate of each key of a mapped target; a deleted key stays as a tombstone.
-CREATE TABLE {schema}.applied (
-    lane text COLLATE "C" NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    position bigint NOT NULL,
-    ordinal bigint NOT NULL,
-    is_tombstone boolean NOT NULL,
-    PRIMARY KEY (lane, key)
-);
+{applied}

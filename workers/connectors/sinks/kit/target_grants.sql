@@ -7,7 +7,7 @@ BEGIN
     ELSIF NOT EXISTS (
         SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid
             AND a.attnum = i.indkey[0]
-        WHERE i.indrelid = pg_catalog.to_regclass({target_text}) AND i.indisunique AND i.indpred IS NULL
+        WHERE i.indrelid = pg_catalog.to_regclass({target_text}) AND i.indisunique AND i.indimmediate AND i.indpred IS NULL
             AND i.indnkeyatts = 1 AND a.attname = {target_key_text}) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_column_reference',
             MESSAGE = pg_catalog.format('the target %s has no unique index on %I alone', {target_text},

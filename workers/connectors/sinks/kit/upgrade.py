@@ -1,9 +1,9 @@
 """Upgrading a kit in place: one transaction that keeps record, counters and claims, or changes nothing.
 
 The law: no call that began inside an older text's functions may land past the newer text's lock. So `protocol`, which
-every call reads, is locked first and alone (who holds it waits in front of nothing else, so nothing deadlocks), the old
-lock after it; and the new text keeps its row under another name, so that a call that waited finds no `protocol` any
-more and fails. Tried the other way: it is accepted, past the new lock.
+every call reads first, is locked first (nobody waits for it while holding the lock, so nothing deadlocks), the old lock
+after it; and the new text keeps its row under another name, so that a call that waited finds no `protocol` any more and
+fails. Tried the other way: it is accepted, past the new lock.
 
 The order: 1. the locks, each bounded, the waiting named; 2. the old schema is parked under another name; 3. the new text
 runs as it is installed anywhere, so that what is there afterwards is what the kit installs; 4. the record's table moves
@@ -19,14 +19,14 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from recovery_api.domain.errors import NotFound, SinkBusy, Unsuitable
+from recovery_api.domain.errors import NotFound, SinkBusy
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, TODAY, kit_sql, lock_key, names_get, quoted, roles_sql
 from workers.connectors.sinks.kit.install import effect_refuse, errors_told, kit_version_get
 from workers.connectors.sinks.kit.keeping import rows_keep, table_keep
 from workers.connectors.sinks.kit.leaving import grants_carry, parked_drop
 from workers.connectors.sinks.kit.releases import releases_of
-from workers.connectors.sinks.kit.versions import protocol_name, version_refuse
+from workers.connectors.sinks.kit.versions import FACTS_TABLE, version_refuse
 
 KEPT_IN_PLACE = "accepted"
 ADVISORY_UNTIL = 3
@@ -59,7 +59,9 @@ def kit_upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dic
 def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
     found = kit_version_get(connection, options.schema)
     if found is None:
-        raise NotFound(f"A sink kit in schema {options.schema!r}", "the sink's database", "Install it, without --upgrade.")
+        raise NotFound(
+            f"A sink kit in schema {options.schema!r}", "the sink's database", "Install it, without --upgrade."
+        )
     version = found["kit_version"]
     database = connection.info.dbname
     names = names_get(options, database)
@@ -91,9 +93,7 @@ def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
 
 def _locks_take(connection: psycopg.Connection[Any], options: KitOptions, version: int) -> None:
     """`protocol` first and alone, then the old lock, then every table of the kit that is copied or moved."""
-    connection.execute(
-        "SELECT set_config('lock_timeout', %s, true)", (str(max(1, options.lock_wait_seconds) * 1000),)
-    )
+    connection.execute("SELECT set_config('lock_timeout', %s, true)", (str(max(1, options.lock_wait_seconds) * 1000),))
     tables = [
         name
         for (name,) in connection.execute(
@@ -101,7 +101,7 @@ def _locks_take(connection: psycopg.Connection[Any], options: KitOptions, versio
             (quoted(options.schema),),
         )
     ]
-    first = protocol_name(version)
+    first = FACTS_TABLE[version]
     for position, table in enumerate([first, *[name for name in tables if name != first]]):
         place = sql.Identifier(options.schema, table)
         _bounded(
@@ -139,9 +139,7 @@ def _park(connection: psycopg.Connection[Any], schema: str) -> str:
     row = connection.execute("SELECT 'fencepost_parked_' || %s::regnamespace::oid", (quoted(schema),)).fetchone()
     assert row is not None
     parked: str = row[0]
-    connection.execute(
-        sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(sql.Identifier(schema), sql.Identifier(parked))
-    )
+    connection.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(sql.Identifier(schema), sql.Identifier(parked)))
     return parked
 
 

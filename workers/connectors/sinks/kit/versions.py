@@ -1,7 +1,8 @@
 """Which version of the kit lies where, and the one sentence that every refusal of another version says.
 
-The law: from version 4 on the row that every call reads stands in a table named after its version. A call that waited
-inside an older text's function while the kit was upgraded asks for a table that is no more, and fails.
+The law: a version whose text differs keeps the row that every call reads in a table of another name than the version
+before. A call that waited inside an older text's function while the kit was upgraded asks for a table that is no more,
+and fails; it is accepted past the new lock otherwise.
 """
 
 from __future__ import annotations
@@ -9,14 +10,9 @@ from __future__ import annotations
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.sinks.kit import KIT_VERSION
 
-PROTOCOL_TABLES = "^protocol(_[0-9]+)?$"
-"""What the table of a kit of any version is called, as a regular expression of PostgreSQL."""
-LAST_UNNUMBERED = 3
-
-
-def protocol_name(version: int) -> str:
-    """The table that holds fence, version and effect in a kit of this version."""
-    return "protocol" if version <= LAST_UNNUMBERED else f"protocol_{version}"
+FACTS_TABLE = {1: "protocol", 2: "protocol", 3: "protocol", 4: "kit"}
+"""The table that holds fence, version and effect, by version."""
+FACTS_TABLES = sorted(set(FACTS_TABLE.values()))
 
 
 def version_remedy(version: int, schema: str) -> str:
