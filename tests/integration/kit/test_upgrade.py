@@ -148,6 +148,7 @@ def test_r7_delivery_that_waited_inside_the_old_text_is_not_accepted_past_the_ne
     assert world.record() == [(1, generation), (2, generation)]
 
 
+@pytest.mark.parametrize("release", [EARLIER[0], EARLIER[-1]], ids=lambda release: release.name)
 def test_r7_upgrade_waits_for_open_deliveries_for_a_bounded_time_and_names_them(
     world_make: Callable[..., KitWorld], release: Release
 ) -> None:
@@ -173,6 +174,7 @@ def test_r7_upgrade_again_changes_nothing(world: KitWorld) -> None:
     assert world.record() == [(1, 0)]
 
 
+@pytest.mark.parametrize("release", [EARLIER[0], EARLIER[-1]], ids=lambda release: release.name)
 def test_r7_upgrade_that_dies_in_the_middle_leaves_the_old_kit_working(
     world_make: Callable[..., KitWorld], release: Release
 ) -> None:
@@ -242,3 +244,62 @@ def test_r7_other_logins_keep_what_they_could_read(world_make: Callable[..., Kit
     finally:
         world.admin.execute(world.sql("DROP OWNED BY {reader}", reader=reader))
         world.admin.execute(world.sql("DROP ROLE {reader}", reader=reader))
+
+
+def typed_world(world_make: Callable[..., KitWorld], release: Release, key_type: str) -> KitWorld:
+    prepare = f"DROP TABLE IF EXISTS typed; CREATE TABLE typed (id {key_type} PRIMARY KEY, body jsonb)"
+    return world_make(prepare=prepare, release=release, target="typed", target_key="id", target_content="body")
+
+
+@pytest.mark.parametrize(
+    ("key_type", "settings", "spellings"),
+    [
+        ("bigint", "", ("1", "2")),
+        ("numeric", "", ("1", "1.0")),
+        ("character(4)", "", ("a", "b")),
+        ("bytea", "SET bytea_output = 'escape'", ("\\x00ff41", "B")),
+        (
+            "timestamp with time zone",
+            "SET TimeZone = 'Asia/Kolkata'",
+            ("2026-11-28 10:00:00+00", "2026-11-28 11:00:00+00"),
+        ),
+        ("date", "", ("2026-02-03", "2026-02-04")),
+        ("uuid", "", ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002")),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_r7_applied_keys_take_the_targets_own_type(
+    world_make: Callable[..., KitWorld], key_type: str, settings: str, spellings: tuple[str, str]
+) -> None:
+    """An older event of a key that was applied under another spelling stays behind the newer one."""
+    world = typed_world(world_make, EARLIER[-1], key_type)
+    relay = world.connect(world.relay)
+    if settings:
+        relay.execute(settings)  # type: ignore[call-overload]
+    generation = world.relay_start(relay)
+    for position, key in ((8, spellings[0]), (7, spellings[1])):
+        assert world.deliver(relay, generation, position, content=f'{{"at": {position}}}', key=key) == "accepted"
+    was = world.admin.execute("SELECT id, body FROM typed ORDER BY 1").fetchall()
+    assert kit_upgrade(world.admin, world.kit)["upgraded"]
+    assert world.admin.execute("SELECT id, body FROM typed ORDER BY 1").fetchall() == was
+    keys = "SELECT count(DISTINCT a.key), max(a.position) FROM {schema}.applied a JOIN typed t ON t.id = a.key"
+    distinct = 1 if key_type == "numeric" else 2
+    assert world.one(world.admin, keys) == (distinct, 8)
+    fresh = world.connect(world.relay)
+    assert world.deliver(fresh, generation, 5, content='{"at": 5}', key=spellings[0]) == "accepted"
+    assert world.admin.execute("SELECT id, body FROM typed ORDER BY 1").fetchall() == was
+
+
+def test_r7_applied_keys_that_could_be_two_values_are_counted_and_nothing_changes(
+    world_make: Callable[..., KitWorld],
+) -> None:
+    world = typed_world(world_make, EARLIER[-1], "date")
+    relay = world.connect(world.relay)
+    relay.execute("SET DateStyle = 'SQL, DMY'")
+    generation = world.relay_start(relay)
+    assert world.deliver(relay, generation, 3, key="2026-02-01", content="{}") == "accepted"
+    assert world.deliver(relay, generation, 4, key="2026-02-13", content="{}") == "accepted"
+    with pytest.raises(Unsuitable, match=r"2 applied keys cannot be read as one value .* lane 0 at 3:0, lane 0 at 4:0"):
+        kit_upgrade(world.admin, world.kit)
+    assert world.one(world.admin, "SELECT kit_version FROM {schema}.protocol") == EARLIER[-1].version
+    assert world.deliver(relay, generation, 5, key="2026-02-14", content="{}") == "accepted"
