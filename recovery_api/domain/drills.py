@@ -157,6 +157,8 @@ def not_applicable(
         yields = f"{yields} {BLIND_BY_PREFERENCE[preference]}"
     if archetype is not Archetype.FENCED or not capability.has_fence:
         reason = f"This sink is {archetype.value}: it checks no generation at admission, so there is no fence to prove."
+        if capability.unfenced_because:
+            reason = f"There is no fence to prove now. {capability.unfenced_because}"
     elif not has_namespace:
         reason = (
             "Sinks of this kind give a drill no namespace of its own, and a drill never touches a pipeline's record."

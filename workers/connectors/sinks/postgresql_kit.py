@@ -37,7 +37,9 @@ from workers.connectors.base import (
     Width,
 )
 from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
-from workers.connectors.sinks.kit import drilling, inspection, record, staging
+from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
+from workers.connectors.sinks.kit.install import kit_version_get
+from workers.connectors.sinks.kit.versions import version_refuse
 from workers.faults import Point, crash_point
 
 CLAIM_FIELDS = ClaimReading.__dataclass_fields__
@@ -52,6 +54,7 @@ class PostgresqlKit:
         self.address = Address.of(options)
         self.kit: KitOptions = kit_options(options)
         self.needs_order = self.kit.effect.order == "ordered"
+        self._is_current = False
         self._drill_reference: str = options.get("drill_connection") or options["connection"]
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -95,7 +98,7 @@ class PostgresqlKit:
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         """Who can write record or target by another way than admission: path, role, and a sentence."""
         with connection_open(self.address) as connection:
-            return inspection.paths_read(connection, self.kit.schema)
+            return inspection.paths_read(connection, self.kit)
 
     def hand_over(self) -> Mapping[str, Any]:
         with connection_open(self.address) as connection:
@@ -171,7 +174,7 @@ class PostgresqlKit:
     # -- the protocol -----------------------------------------------------------------------------------------------
 
     def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
-        word, generation, detail = self._row(
+        word, generation, detail = self._written(
             "SELECT answer, generation, detail FROM {schema}.generation_allocate(%s, %s)", purpose, asked_by
         )
         return Answer(word, {"generation": generation} if generation is not None else detail)
@@ -195,7 +198,7 @@ class PostgresqlKit:
             for row in events.to_pylist()
         ]
         query = "SELECT {schema}.deliver_many(%s, %s::jsonb)"
-        words: list[str] = self._row(query, generation, _json_with_contents(rows))[0]
+        words: list[str] = self._written(query, generation, _json_with_contents(rows))[0]
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
@@ -215,6 +218,7 @@ class PostgresqlKit:
     def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
         count = 0
         with connection_open(self.address) as connection:
+            self._current_check(connection)
             for batch in batches:
                 staging.batch_stage(connection, self.kit.schema, generation, arm, batch)
                 count += batch.num_rows
@@ -225,6 +229,7 @@ class PostgresqlKit:
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
         with connection_open(self.address) as connection, connection.transaction():
+            self._current_check(connection)
             query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
             row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
             crash_point(Point.DURING_FIRE)
@@ -233,7 +238,7 @@ class PostgresqlKit:
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
         wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
-        answer = self._step("settle(%s, %s)", generation, wait)
+        answer = self._answer(*self._row("SELECT answer, detail FROM {schema}.settle(%s, %s)", generation, wait))
         if answer.word == ClaimState.NONE:
             return ClaimReading(generation, ClaimState.NONE.value)
         return _claim(answer.data)
@@ -243,13 +248,13 @@ class PostgresqlKit:
 
     def counter_raise(self, above: int) -> int:
         """After a restore: no generation at or below `above` is allocated any more. Returns where the counter stands."""
-        counter: int = self._row("SELECT {schema}.counter_raise(%s)", above)[0]
+        counter: int = self._written("SELECT {schema}.counter_raise(%s)", above)[0]
         return counter
 
     def staged_purge(self) -> int:
         """Takes away staged rows that no open claim needs; how many."""
         total = 0
-        while purged := self._row("SELECT {schema}.staged_purge()")[0]:
+        while purged := self._written("SELECT {schema}.staged_purge()")[0]:
             total += purged
         return total
 
@@ -270,12 +275,28 @@ class PostgresqlKit:
             yield DrillNamespace(kit.schema, PostgresqlKit(options_parse(KIND, options)), notes)
 
     def _step(self, call: str, *arguments: Any) -> Answer:
-        return self._answer(*self._row("SELECT answer, detail FROM {schema}." + call, *arguments))
+        return self._answer(*self._written("SELECT answer, detail FROM {schema}." + call, *arguments))
 
     def _answer(self, word: str, detail: Any) -> Answer:
         if word == "busy":
             raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
         return Answer(word, detail or {})
+
+    def _written(self, query: str, *arguments: Any) -> tuple[Any, ...]:
+        """A step that changes something: only in a kit of today's version."""
+        with connection_open(self.address) as connection:
+            self._current_check(connection)
+            row = connection.execute(self._sql(query), arguments or None).fetchone()
+            assert row is not None
+            return row
+
+    def _current_check(self, connection: psycopg.Connection[Any]) -> None:
+        """Once a connector: a kit is upgraded, never brought back. Raises: Unsuitable, naming the version."""
+        if not self._is_current:
+            found = kit_version_get(connection, self.kit.schema)
+            if found is not None and found["kit_version"] != KIT_VERSION:
+                raise version_refuse(found["kit_version"], self.kit.schema)
+            self._is_current = True
 
     def _row(self, query: str, *arguments: Any) -> tuple[Any, ...]:
         with connection_open(self.address) as connection:

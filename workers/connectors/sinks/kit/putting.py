@@ -45,7 +45,7 @@ def kit_put(parsed: Mapping[str, Any], grants: Grants) -> dict[str, Any]:
                 group = sql.Identifier(report["roles"][trade])
                 connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
                 granted[login] = trade
-        paths = paths_read(connection, report["schema"]) if kit_may_read(connection, report["schema"]) else []
+        paths = paths_read(connection, kit_options(parsed)) if kit_may_read(connection, report["schema"]) else []
     rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
     return {**report, "granted": granted, "undisciplined_paths": rows}
 

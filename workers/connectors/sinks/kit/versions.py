@@ -30,3 +30,14 @@ def version_says(version: int) -> str:
 def version_refuse(version: int, schema: str) -> Unsuitable:
     """The refusal of a step at a kit of another version."""
     return Unsuitable(f"schema {schema!r}", version_says(version), version_remedy(version, schema))
+
+
+def unfenced_by_version(version: int, schema: str) -> str:
+    """Why a kit of another version is only read: a sentence, with what to do."""
+    says = version_says(version)
+    return f"{says[0].upper()}{says[1:]}. It is read, not fired at, until it is upgraded. {version_remedy(version, schema)}"
+
+
+def is_known(version: int) -> bool:
+    """Whether this Fencepost can read a kit of this version."""
+    return version in FACTS_TABLE
