@@ -80,17 +80,20 @@ def bodies_of(release: Release, options: KitOptions, database: str) -> Mapping[s
 
 def differences(installed: Installed, options: KitOptions, database: str, version: int) -> list[Difference]:
     """How what is installed differs from what this version installs; from the nearest of its texts."""
-    wait = next(
-        (int(found[2]) for name, fact in installed.facts.items() if name.startswith("function begin(")
-         and (found := _WAIT.search(fact))),
-        options.lock_wait_seconds,
-    )  # fmt: skip
-    asked = replace(options, lock_wait_seconds=wait)
-    found = [
+    asked = replace(options, lock_wait_seconds=_wait_installed(installed) or options.lock_wait_seconds)
+    by_release = [
         [*_facts_differ(installed, release, asked), *_bodies_differ(installed, release, asked, database)]
         for release in releases_of(version)
     ]
-    return min(found, key=len)
+    return min(by_release, key=len)
+
+
+def _wait_installed(installed: Installed) -> int | None:
+    """The bound of a wait that the kit was installed with: `begin` says it, and every other function must say the same."""
+    for name, fact in installed.facts.items():
+        if name.startswith("function begin(") and (said := _WAIT.search(fact)):
+            return int(said[2])
+    return None
 
 
 def _facts_differ(installed: Installed, release: Release, options: KitOptions) -> Iterator[Difference]:

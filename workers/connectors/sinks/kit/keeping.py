@@ -32,11 +32,11 @@ def table_keep(connection: psycopg.Connection[Any], parked: str, schema: str, ta
     """Moves a table from the parked schema in place of the new, empty one, and makes it equal to that one.
 
     Columns, constraints, triggers, owner and the kit's grants become the new one's; rules, policies and other triggers
-    go. An index it has too many goes too; one that it lacks is for `indexes_follow`.
+    go, and so does an index that it has too many.
     """
     old, new = sql.Identifier(parked, table), sql.Identifier(schema, table)
     old_oid, new_oid = _oid(connection, parked, table), _oid(connection, schema, table)
-    statements: list[sql.Composable] = []
+    statements: list[sql.Composed] = []
     for kind, name in _attached(connection, old_oid):
         statements.append(sql.SQL("DROP {} {} ON {}").format(sql.SQL(kind), sql.Identifier(name), old))
     wanted, held = _columns(connection, new_oid), _columns(connection, old_oid)
@@ -136,7 +136,7 @@ def _applied_copy(connection: psycopg.Connection[Any], parked: str, schema: str)
     columns = _shared_columns(connection, (parked, "applied"), (schema, "applied"))
     if type_ != "text":
         _uncastable_refuse(connection, old, type_, schema)
-    key = sql.SQL("o.key::{}").format(sql.SQL(type_)) + sql.SQL(_collation_of(connection, schema))  # type: ignore[arg-type]
+    key = sql.SQL("o.key::{}").format(sql.SQL(type_)) + sql.SQL(_collation_of(connection, schema))
     chosen = sql.SQL(", ").join(key if name == "key" else sql.Identifier("o", name) for name in columns)
     connection.execute(
         sql.SQL(
@@ -182,7 +182,7 @@ def _uncastable_refuse(connection: psycopg.Connection[Any], old: sql.Composable,
             """
         ).format(
             old=old,
-            again=sql.SQL(again if base in SPELLED_BY_SETTINGS else f"found.key::{type_} IS NOT NULL"),  # type: ignore[arg-type]
+            again=sql.SQL(again if base in SPELLED_BY_SETTINGS else f"found.key::{type_} IS NOT NULL"),
         )
     )
     rows = connection.execute(
@@ -235,14 +235,14 @@ def _indexes(connection: psycopg.Connection[Any], oid: int) -> set[str]:
     return {name for (name,) in connection.execute(query, (oid,))}
 
 
-def _triggers_and_grants(connection: psycopg.Connection[Any], oid: int, table: sql.Composable) -> list[sql.Composable]:
+def _triggers_and_grants(connection: psycopg.Connection[Any], oid: int, table: sql.Composable) -> list[sql.Composed]:
     """What is to be done again on the table that takes this one's place."""
-    statements: list[sql.Composable] = []
+    statements: list[sql.Composed] = []
     for name, definition, enabled in connection.execute(
         "SELECT tgname, pg_get_triggerdef(oid), tgenabled FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal",
         (oid,),
     ):
-        statements.append(sql.SQL(definition))
+        statements.append(sql.SQL("{}").format(sql.SQL(definition)))
         mode = {"A": "ENABLE ALWAYS", "R": "ENABLE REPLICA", "D": "DISABLE", "O": "ENABLE"}[enabled]
         statements.append(sql.SQL("ALTER TABLE {} {} TRIGGER {}").format(table, sql.SQL(mode), sql.Identifier(name)))
     for grantee, privilege in connection.execute(

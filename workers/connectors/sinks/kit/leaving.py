@@ -45,7 +45,7 @@ def parked_drop(connection: psycopg.Connection[Any], parked: str, schema: str) -
             for wanted in ("FUNCTION", "TABLE", "TYPE"):
                 found = [place for kind, _, place in _objects(connection, parked) if kind == wanted]
                 if found:
-                    places = sql.SQL(", ").join(map(sql.SQL, found))  # type: ignore[arg-type]
+                    places = sql.SQL(", ").join(map(sql.SQL, found))
                     connection.execute(sql.SQL("DROP {} {}").format(sql.SQL(wanted), places))
             connection.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(parked)))
     except psycopg.errors.DependentObjectsStillExist as error:
@@ -87,7 +87,7 @@ def grants_carry(connection: psycopg.Connection[Any], parked: str, schema: str, 
     return lost
 
 
-def _untied(connection: psycopg.Connection[Any], parked: str) -> list[sql.Composable]:
+def _untied(connection: psycopg.Connection[Any], parked: str) -> list[sql.Composed]:
     """What ties the parked tables to the parked functions, so that neither can be dropped first: taken off."""
     triggers = connection.execute(
         "SELECT t.tgname::text, c.relname::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"

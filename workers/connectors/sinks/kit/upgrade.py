@@ -8,12 +8,12 @@ fails. Tried the other way: it is accepted, past the new lock.
 The order: 1. the locks, each bounded, the waiting named; 2. the old schema is parked under another name; 3. the new text
 runs as it is installed anywhere, so that what is there afterwards is what the kit installs; 4. the record's table moves
 over and is made equal to the new one, without a copy; the small tables' rows are copied; 5. the parked rest is dropped,
-and what is not the kit's stops the whole. Indexes that the record lacks follow CONCURRENTLY, after the commit.
+and what is not the kit's stops the whole. No version so far gives the record an index that an earlier one lacks: one
+that does builds it CONCURRENTLY after the commit, never under these locks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -21,7 +21,7 @@ from psycopg import sql
 
 from recovery_api.domain.errors import NotFound, SinkBusy
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
-from workers.connectors.sinks.kit import KIT_VERSION, TODAY, kit_sql, lock_key, names_get, quoted, roles_sql
+from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, lock_key, names_get, quoted, roles_sql
 from workers.connectors.sinks.kit.install import effect_refuse, errors_told, kit_version_get
 from workers.connectors.sinks.kit.keeping import rows_keep, table_keep
 from workers.connectors.sinks.kit.leaving import grants_carry, parked_drop
@@ -123,13 +123,13 @@ def _locks_take(connection: psycopg.Connection[Any], options: KitOptions, versio
 
 
 def _bounded(
-    connection: psycopg.Connection[Any], options: KitOptions, statement: sql.Composable, which: str, lock: Any
+    connection: psycopg.Connection[Any], options: KitOptions, statement: sql.Composed, which: str, lock: Any
 ) -> None:
     try:
         with connection.transaction():
             connection.execute(statement)
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
-        row = connection.execute(_HOLDERS + which, (lock,)).fetchone()  # type: ignore[call-overload]
+        row = connection.execute(_HOLDERS + which, (lock,)).fetchone()
         holders = row[0] if row and row[0] else "a transaction that has ended meanwhile"
         raise SinkBusy(f"{holders} (upgrading the kit; nothing was changed)", options.lock_wait_seconds) from error
 
@@ -150,9 +150,4 @@ def _owner_leave(connection: psycopg.Connection[Any], owner: str) -> None:
 
 
 def _execute(connection: psycopg.Connection[Any], script: str) -> None:
-    connection.execute(script)  # type: ignore[call-overload]
-
-
-def upgrade_script(options: KitOptions, database: str) -> Mapping[str, str]:
-    """What --print shows of an upgrade: the text that is installed; the rest depends on what is found."""
-    return {"sql": kit_sql(options, database, TODAY)}
+    connection.execute(script)
