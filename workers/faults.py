@@ -25,9 +25,10 @@ class Point(StrEnum):
     INTENT_TAKEN = "intent_taken"
     """The row names its taker; nothing else was done. The sweep offers it again."""
     BEFORE_CLAIM = "before_claim"
-    """A generation is allocated at the sink and unused. A successor allocates its own."""
+    """Written down that it claims; the sink was not asked. A successor asks it under a name of its own."""
     AFTER_CLAIM = "after_claim"
-    """The fence is raised and the claim open, and nobody recorded it. The relay waits; a successor supersedes it."""
+    """The fence is raised and the claim open, and nobody wrote it down. The relay waits; a successor finds it at the sink
+    by the recovery's name, releases it and claims anew."""
     DURING_READ = "during_read"
     """The record is being read under the claim. Nothing is armed; the snapshots go with their holder."""
     BEFORE_ARM = "before_arm"

@@ -135,16 +135,19 @@ def claim_settle(recovery: Recovery, said: Mapping[str, Any], *, actor: str, now
     return claim
 
 
-def superseded_says(pipeline: Pipeline, generation: int, *, by: int | None, who: str | None, at: str | None) -> str:
-    """By which generation `generation` was superseded, who took that, and when, in one sentence."""
+def superseded_says(
+    pipeline: Pipeline, generation: int | None, *, by: int | None, who: str | None, at: str | None
+) -> str:
+    """By which generation `generation` was superseded, who took that, and when, in one sentence. None: it got none."""
+    nothing = (
+        "it got no claim, and nothing landed" if generation is None else f"nothing of generation {generation} landed"
+    )
     if by is None:
-        return f"Superseded by a newer generation: nothing of generation {generation} landed."
+        return f"Superseded by a newer generation: {nothing}."
     known = Generation.objects.filter(pipeline=pipeline, number=by).first()
     names = [name for name in (who, f"worker {known.asked_by}" if known else None) if name]
     taken = f", taken by {', '.join(names)}" if names else ""
-    return (
-        f"Superseded by generation {by}{taken}{f' at {at}' if at else ''}: nothing of generation {generation} landed."
-    )
+    return f"Superseded by generation {by}{taken}{f' at {at}' if at else ''}: {nothing}."
 
 
 def fire_refused_record(recovery: Recovery, generation: int, says: str, *, actor: str, now: datetime) -> None:

@@ -96,13 +96,13 @@ def recovery_move(
     """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
 
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
-    taken over writes nothing. `generation`, where given, becomes the recovery's; an earlier problem is over, for
-    somebody goes on. `fields` are further columns.
+    taken over writes nothing. `generation`, where given, becomes the recovery's; one that claims has none until the sink
+    has drawn it. An earlier problem is over, for somebody goes on. `fields` are further columns.
     Raises: Refused where another got there first, or the move is not one of the protocol's.
     """
     if not move_is_allowed(expected, to):
         raise Refused(f"moving {recovery}", f"{expected} is not followed by {to}", "This is a defect; report it.")
-    if generation is not None:
+    if generation is not None or to == RecoveryState.CLAIMING:
         fields["generation"] = generation
     with transaction.atomic():
         if intent is not None:

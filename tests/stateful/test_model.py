@@ -47,6 +47,7 @@ BROKEN = [
     (Rule.LOCKED_SETTLE, World(may_stop=True), "after its recovery ended with nothing more to land"),
     (Rule.SINK_SETTLES, World(may_stop=True), "it ends stopped with 0 landed, and 1 have"),
     (Rule.ALL_SETTLED, World(), "landed, and 1 have"),
+    (Rule.FOUND_BY_NAME, World(), "a claim of it is open for nobody"),
     (Rule.NEWER_CLAIM, World(), "nothing can follow"),
     (Rule.RECOMPUTED_DIGEST, World(has_late_stagers=True), "the sink holds no 1"),
 ]

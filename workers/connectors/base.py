@@ -234,6 +234,17 @@ class GenerationReading:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimsFound:
+    """What a recoverer's name has drawn at the sink, found behind every claim asked for before.
+
+    `generations`: ascending; `newest`: the newest claim of anybody, 0 where there is none.
+    """
+
+    generations: tuple[int, ...]
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
 class SinkState:
     """What the sink's protocol tables say now: the truth every other memory is compared with."""
 
@@ -272,7 +283,23 @@ class FencedSink(Sink, Protocol):
         ...
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float = 5.0) -> Answer:
-        """`granted` | `refused` | `unallocated`. Raises SinkBusy naming the transactions it waited for."""
+        """`granted` | `refused` | `unallocated`. Raises SinkBusy naming the transactions it waited for.
+
+        For a number that was drawn before: a relay's may have come between. A recovery asks `claim_open`.
+        """
+        ...
+
+    def claim_open(
+        self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float = 5.0
+    ) -> Answer:
+        """`granted` with data generation, drawn inside the claim, or this name's own where it is still open | `refused`.
+
+        `newest`: as `claim_find` said; refused where a newer claim has been made since. Raises SinkBusy.
+        """
+        ...
+
+    def claim_find(self, name: str, wait_seconds: float = 5.0) -> ClaimsFound:
+        """What recoverers whose names begin with `name` have drawn, though the answer was lost. Raises SinkBusy."""
         ...
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:

@@ -1,7 +1,8 @@
 """The claims of one recovery: a generation each time a worker took it, and all of them count.
 
 The law: a recovery ends with nothing more to land only once no claim of it can fire. A worker that was taken over may
-still be about to, and what it landed is the recovery's own.
+still be about to, and what it landed is the recovery's own. A claim whose answer was lost bears the recovery's name at
+the sink and is found there: none is left open unsaid.
 """
 
 from __future__ import annotations
@@ -10,12 +11,45 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
-from recovery_api.models import ClaimState, Recovery
-from recovery_api.services.generations import FINAL_FATES, claim_record, superseded_says
+from recovery_api.models import ClaimState, GenerationPurpose, Intent, Recovery
+from recovery_api.services.generations import FINAL_FATES, claim_record, generation_record, superseded_says
+from recovery_api.services.intents import intent_hold
 from workers.connectors.base import ClaimReading, FencedSink
+
+
+def name_of(recovery: Recovery) -> str:
+    """What this recovery's claims are called at the sink: each attempt's name begins with it."""
+    return f"recovery {recovery.id}"
+
+
+def claims_find(recovery: Recovery, intent: Intent, sink: FencedSink, wait_seconds: float) -> int:
+    """The newest claim at the sink. A claim of this recovery that nobody wrote down is written down, and released.
+
+    It belongs to a worker that died before it could, or to one that was taken over and may not: it never armed. While
+    that is done, the intent is held: nobody can take the recovery over and claim, only to be given up here.
+    """
+    found = sink.claim_find(name_of(recovery), wait_seconds=wait_seconds)
+    if not _unwritten(recovery, found.generations):
+        return found.newest
+    with transaction.atomic():
+        intent_hold(intent)
+        found = sink.claim_find(name_of(recovery), wait_seconds=wait_seconds)
+        for number in _unwritten(recovery, found.generations):
+            sink.release(number, "found at the sink, where nobody had written it down")
+            generation_record(
+                recovery.pipeline,
+                number,
+                purpose=GenerationPurpose.RECOVERER,
+                asked_by="an earlier attempt",
+                now=timezone.now(),
+                recovery=recovery,
+            )
+            claim_said(recovery, sink, number, wait_seconds)
+    return found.newest
 
 
 def claim_said(recovery: Recovery, sink: FencedSink, generation: int, wait_seconds: float) -> ClaimReading:
@@ -25,14 +59,16 @@ def claim_said(recovery: Recovery, sink: FencedSink, generation: int, wait_secon
     return reading
 
 
-def claims_give_up(recovery: Recovery, sink: FencedSink, reason: str) -> None:
+def claims_give_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason: str, wait_seconds: float) -> None:
     """Releases every claim of the recovery that is not known to be final. One that has fired stays fired."""
+    claims_find(recovery, intent, sink, wait_seconds)
     for generation in _undecided(recovery):
         sink.release(generation, reason)
 
 
-def claims_settle(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
+def claims_settle(recovery: Recovery, intent: Intent, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
     """Asks the sink what became of every claim not known to be final. Gives the one by which the current part landed."""
+    claims_find(recovery, intent, sink, wait_seconds)
     for generation in _undecided(recovery):
         reading = sink.settle(generation, wait_seconds=wait_seconds)
         if reading.state != ClaimState.NONE:
@@ -48,11 +84,16 @@ def landed_counts(recovery: Recovery) -> tuple[int, int]:
     return sums["landed"], sums["absorbed"]
 
 
-def fenced_says(recovery: Recovery, generation: int, by: object, told: Mapping[str, Any]) -> str:
-    """By whom and when this generation was superseded. `told`: what the sink said with it."""
+def fenced_says(recovery: Recovery, generation: int | None, by: object, told: Mapping[str, Any]) -> str:
+    """By whom and when this generation was superseded, None: before it got one. `told`: what the sink said with it."""
     number = int(str(by)) if by not in (None, "") else None
     who, at = told.get("superseded_who"), told.get("superseded_at")
     return superseded_says(recovery.pipeline, generation, by=number, who=who, at=at)
+
+
+def _unwritten(recovery: Recovery, found: tuple[int, ...]) -> list[int]:
+    known = set(recovery.generations.values_list("number", flat=True))
+    return [number for number in found if number not in known]
 
 
 def _undecided(recovery: Recovery) -> list[int]:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from recovery_api.domain.claims import Word, settlement
@@ -107,33 +108,55 @@ class _Run:
     # -- one part: claim to fire ------------------------------------------------------------------------------------
 
     def claim_fire(self) -> None:
-        """Claim under a new generation, read, compare with what was approved, arm, stage, fire."""
+        """Claim under a new generation, read, compare with what was approved, arm, stage, fire.
+
+        That it claims is written down before the sink is asked, and its number after: what is between bears its name.
+        """
         if self._stopped():
             return None
         part = self._part_frontier()
-        generation = self._allocate()
+        sink_check(self.recovery.pipeline)
+        newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
         self._move(
             RecoveryState.CLAIMING,
             EventKind.STEP,
-            f"Claiming at generation {generation}, part {self.recovery.batch_index + 1} of {len(self._parts())}.",
-            generation=generation,
+            f"Claiming, part {self.recovery.batch_index + 1} of {len(self._parts())}.",
             fields={"batches": len(self._parts())},
         )
         crash_point(Point.BEFORE_CLAIM)
-        self.report(step="claiming", says=f"generation {generation}")
-        answer = self.sink.claim(generation, frontier_as_row(part), wait_seconds=self._claim_wait())
+        self.report(step="claiming")
+        name = f"{own_claims.name_of(self.recovery)}, attempt {self.intent.attempts} of {str(self.intent.id)[-8:]}"
+        answer = self.sink.claim_open(name, frontier_as_row(part), newest, wait_seconds=self._claim_wait())
         if claim_next(answer.word) is not Next.READ:
-            self._claim_said(generation)
-            return self._end_fenced(generation, answer.data.get("fence"), answer.data)
+            return self._end_fenced(None, answer.data.get("fence"), answer.data)
         crash_point(Point.AFTER_CLAIM)
-        self._claim_said(generation)
-        self._move(
-            RecoveryState.ARMING,
-            EventKind.CLAIM_GRANTED,
-            f"Claim granted; the fence stands at {generation}.",
-            fields={"claimed_at": timezone.now()},
-        )
+        generation = int(answer.data["generation"])
+        self._claim_keep(generation)
         return None if self._stopped() else self._read_fire(generation, part)
+
+    def _claim_keep(self, generation: int) -> None:
+        """Writes the granted claim down. Whoever may not, since it was taken over, gives the claim back before it stops."""
+        try:
+            with transaction.atomic():
+                generations.generation_record(
+                    self.recovery.pipeline,
+                    generation,
+                    purpose=GenerationPurpose.RECOVERER,
+                    asked_by=self.intent.taken_by,
+                    now=timezone.now(),
+                    recovery=self.recovery,
+                )
+                self._move(
+                    RecoveryState.ARMING,
+                    EventKind.CLAIM_GRANTED,
+                    f"Claim granted; the fence stands at {generation}.",
+                    generation=generation,
+                    fields={"claimed_at": timezone.now()},
+                )
+        except TerminalError:
+            self.sink.release(generation, "its worker was taken over before it could write it down")
+            raise
+        self._claim_said(generation)
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
@@ -152,7 +175,7 @@ class _Run:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
             if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
-                own_claims.claims_give_up(self.recovery, self.sink, complaint)
+                self._give_up(complaint)
                 return self._end(
                     Next.REFUSED,
                     f"{complaint} Nothing was sent; the claim was released. Plan again.",
@@ -228,7 +251,9 @@ class _Run:
                 raise Refused(f"Firing at generation {generation}", problem, remedy)
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
-        own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())  # an earlier one may have landed, too
+        own_claims.claims_settle(
+            self.recovery, self.intent, self.sink, self._claim_wait()
+        )  # an earlier one may have landed, too
         part = self.recovery.batch_index + 1
         landed, absorbed = own_claims.landed_counts(self.recovery)
         newly, there_already = landed - self.recovery.landed_count, absorbed - self.recovery.absorbed_count
@@ -274,6 +299,7 @@ class _Run:
         crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
         self.sink.staged_purge()
+        own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
         stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
@@ -284,31 +310,18 @@ class _Run:
             raise error  # another worker goes on with it
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
-        own_claims.claims_give_up(self.recovery, self.sink, str(error))  # at a restored sink, too: it may be open there
+        self._give_up(str(error))  # at a restored sink, too: it may be open there
         before = f"{self.recovery.landed_count} landed before that. " if self.recovery.landed_count else ""
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
 
     # -- small steps ------------------------------------------------------------------------------------------------
 
-    def _allocate(self) -> int:
-        sink_check(self.recovery.pipeline)
-        answer = self.sink.generation_allocate("recoverer", f"recovery {self.recovery.id}")
-        if answer.word != "allocated":
-            raise Refused("Allocating a generation", f"the sink answered {answer.word}", "See the sink's state.")
-        generation = int(answer.data["generation"])
-        generations.generation_record(
-            self.recovery.pipeline,
-            generation,
-            purpose=GenerationPurpose.RECOVERER,
-            asked_by=self.intent.taken_by,
-            now=timezone.now(),
-            recovery=self.recovery,
-        )
-        return generation
-
     def _claim_said(self, generation: int) -> ClaimReading:
         """The claim as the sink holds it, locked for reading, and remembered."""
         return own_claims.claim_said(self.recovery, self.sink, generation, self._claim_wait())
+
+    def _give_up(self, reason: str) -> None:
+        own_claims.claims_give_up(self.recovery, self.intent, self.sink, reason, self._claim_wait())
 
     def _is_ours(self, generation: int | None) -> bool:
         return generation is not None and self.recovery.generations.filter(number=generation).exists()
@@ -332,8 +345,8 @@ class _Run:
         if wanted != Wanted.STOP:
             return False
         fence = ""
-        if self.recovery.generation is not None:
-            own_claims.claims_give_up(self.recovery, self.sink, "stopped by a person")
+        self._give_up("stopped by a person")
+        if self.recovery.generations.exists():
             fence = (
                 f" The fence stays at {self.sink.state().fence}: a relay of an older generation is rejected and must ask "
                 "for a new one."
@@ -343,13 +356,13 @@ class _Run:
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
         return True
 
-    def _end_fenced(self, generation: int, by: object, told: Mapping[str, Any]) -> None:
+    def _end_fenced(self, generation: int | None, by: object, told: Mapping[str, Any]) -> None:
         says = own_claims.fenced_says(self.recovery, generation, by, told)
         self._end(Next.FENCED, f"{says} Plan again to see what is still owed.")
 
     def _end(self, end: Next, says: str, data: Mapping[str, Any] | None = None) -> None:
         """Ends with nothing landed, unless a batch did under another generation of this recovery: then it is verified."""
-        fired = own_claims.claims_settle(self.recovery, self.sink, self._claim_wait())
+        fired = own_claims.claims_settle(self.recovery, self.intent, self.sink, self._claim_wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
         return self._finish(RecoveryOutcome(end.value), says, data=data)

@@ -178,6 +178,8 @@ def test_r7_older_kit_is_read_and_not_written_and_each_refusal_names_its_version
     steps: list[Callable[[], Any]] = [
         lambda: world.sink.generation_allocate("recoverer", "test"),
         lambda: world.sink.claim(generation, {}),
+        lambda: world.sink.claim_open("test", {}),
+        lambda: world.sink.claim_find("test"),
         lambda: world.sink.begin(generation),
         lambda: world.sink.arm(generation, digest_make(batch), {}),
         lambda: world.sink.stage(generation, 1, iter([batch])),

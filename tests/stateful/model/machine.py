@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from recovery_api.domain.claims import Word
 from recovery_api.domain.hand_over import relay_starts_at
 from tests.stateful.model import sink as at_sink
-from tests.stateful.model.recoverer import recoverer_steps, sink_clear
+from tests.stateful.model.memory import sink_clear
+from tests.stateful.model.recoverer import recoverer_steps
 from tests.stateful.model.rules import Identity, Rule, World
 from tests.stateful.model.state import (
     Broken,

@@ -15,10 +15,10 @@ from recovery_api.domain.hand_over import is_handed_over
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
-from recovery_api.domain.restores import SinkMemory, restore_find
 from tests.stateful.model import sink as at_sink
+from tests.stateful.model.memory import memory_compare
 from tests.stateful.model.rules import Identity, Rule, World
-from tests.stateful.model.state import Broken, Claim, Fire, Row, Sink, State, Worker, events_of, up_to
+from tests.stateful.model.state import Broken, Claim, Fire, Row, State, Worker, events_of, up_to
 
 Step = tuple[str, State]
 ARMS = 2
@@ -61,59 +61,67 @@ def _taken(world: World, state: State, worker: Worker) -> Iterator[Step]:
 
 
 def _decide(world: World, state: State, worker: Worker) -> Iterator[Step]:
-    """A safe point, then a generation of its own."""
+    """A safe point, then a claim of its own."""
     row = _held(state, worker)
     if row is None:
         return
     if row.is_stop_wanted:
         yield "a worker sees that a stop is wanted", _to(state, worker, "stopping", generation=row.generation)
         return
-    yield from (_checked if world.may_restore_sink else _allocate)(world, state, worker)
+    yield from (_checked if world.may_restore_sink else _ask)(world, state, worker)
 
 
 def _checked(world: World, state: State, worker: Worker) -> Iterator[Step]:
     """Where a sink may be restored: compared with what it said before, in a step of its own."""
-    state, is_restored = _compare(world, state)
+    state, is_restored = memory_compare(world, state)
     if is_restored:
         row = _held(state, worker)
         if row is not None:
             yield from _give_up(world, state, worker, row, Next.REFUSED)
     else:
-        yield "a worker compares the sink with what it said before", _to(state, worker, "allocating")
+        yield "a worker compares the sink with what it said before", _to(state, worker, "asking")
 
 
-def _allocate(world: World, state: State, worker: Worker) -> Iterator[Step]:
+def _ask(world: World, state: State, worker: Worker) -> Iterator[Step]:
+    """Written down before the sink is asked: what comes of it is found there by the recoverer's name."""
     row = _held(state, worker)
     if row is None:
         return
-    sink = at_sink.allocate(state.sink)
-    number = sink.counter
-    if number in row.ours:
-        yield from _finish(state, worker, Outcome.REFUSED, f"a worker is given generation {number} again")
-        return
-    state = _row(state, row._replace(state="claiming", generation=number, ours=(*row.ours, number)))
+    state = _found(world, state)
+    state = _row(state, state.control.row._replace(state="claiming", generation=0))  # type: ignore[union-attr]
     phase = "claiming" if world.has(Rule.CLAIM_BEFORE_READ) else "reading"
-    yield f"a worker takes generation {number}", _to(state._replace(sink=sink), worker, phase, generation=number)
+    yield "a worker writes down that it claims", _to(state, worker, phase, generation=0)
 
 
 def _claiming(world: World, state: State, worker: Worker) -> Iterator[Step]:
+    """Number, fence and claim are one step. Whether a newer claim was made since is no matter of safety, so not tested."""
     if state.is_locked:
         return
     frontier = state.control.row.frontier if state.control.row else 0
-    sink, word = at_sink.claim(state.sink, worker.generation, frontier)
-    label = f"{_name(worker)} claims: {word}"
+    sink = at_sink.allocate(state.sink)
+    number = sink.counter
+    sink, word = at_sink.claim(sink, number, frontier)
+    label = f"a worker claims at generation {number}: {word}"
     if claim_next(word) is Next.READ:
-        yield label, _to(state._replace(sink=sink), worker, "claimed")
+        yield label, _to(state._replace(sink=sink), worker, "claimed", generation=number)
     else:
         yield from _go_on(world, state, worker, Next.FENCED, label)
 
 
 def _claimed(world: World, state: State, worker: Worker) -> Iterator[Step]:
+    """Generation and claim are written down in one guarded write; whoever may not write releases what it claimed."""
     row = _held(state, worker)
-    if row is None or row.generation != worker.generation:
-        yield f"{_name(worker)} was taken over, and stops", state
+    if row is None or row.generation or worker.generation in row.ours:
+        if state.is_locked:
+            return
+        sink, word = at_sink.release(state.sink, worker.generation)
+        state = state._replace(sink=sink) if world.has(Rule.FOUND_BY_NAME) else state
+        if row is None or row.generation:
+            yield f"{_name(worker)} was taken over: its claim is {word}, and it stops", state
+        else:
+            yield from _give_up(world, state, worker, row, Next.REFUSED)
         return
-    state = _row(state, row._replace(state="arming"))
+    state = _row(state, row._replace(state="arming", generation=worker.generation, ours=(*row.ours, worker.generation)))
     if row.is_stop_wanted:
         yield f"{_name(worker)} sees that a stop is wanted", _to(state, worker, "stopping")
         return
@@ -121,6 +129,20 @@ def _claimed(world: World, state: State, worker: Worker) -> Iterator[Step]:
         f"{_name(worker)} writes its claim down",
         _to(state, worker, "reading" if world.has(Rule.CLAIM_BEFORE_READ) else "arming"),
     )
+
+
+def _found(world: World, state: State) -> State:
+    """The claims at the sink that bear this recovery's name and that nobody wrote down: written down, and given up."""
+    row = state.control.row
+    if row is None or not world.has(Rule.FOUND_BY_NAME):
+        return state
+    sink = state.sink
+    lost = [
+        one.generation for one in sink.claims if one.generation not in row.ours and one.generation not in state.ended
+    ]
+    for number in lost:
+        sink, _ = at_sink.release(sink, number)
+    return _row(state._replace(sink=sink), row._replace(ours=(*row.ours, *lost))) if lost else state
 
 
 def _reading(world: World, state: State, worker: Worker) -> Iterator[Step]:
@@ -209,7 +231,10 @@ def _answered(world: World, state: State, worker: Worker) -> Iterator[Step]:
     held = state.sink.claim(worker.generation)
     then = fire_next(worker.word, held.state if held else "none", held is None or held.arm >= ARMS)
     label = f"{_name(worker)} hears {worker.word!r}"
-    yield from _go_on(world, state, worker, then, label)
+    if then is Next.REFUSED:
+        yield label, _to(state, worker, "refusing")
+    else:
+        yield from _go_on(world, state, worker, then, label)
 
 
 def _verifying(world: World, state: State, worker: Worker) -> Iterator[Step]:
@@ -217,9 +242,9 @@ def _verifying(world: World, state: State, worker: Worker) -> Iterator[Step]:
     if row is None:
         return
     lost = (up_to(row.frontier) & state.committed & ~state.sink.accepted).bit_count()
-    state, is_restored = _compare(world, state)
+    state, is_restored = memory_compare(world, state)
     if is_restored:
-        yield from _finish(state, worker, Outcome.UNKNOWN, "a worker verifies, and finds the sink restored")
+        yield from _finish(world, state, worker, Outcome.UNKNOWN, "a worker verifies, and finds the sink restored")
         return
     state = _row(state, row._replace(state="handing over", verified=lost))
     yield (
@@ -234,11 +259,14 @@ def _handing_over(world: World, state: State, worker: Worker) -> Iterator[Step]:
         return
     if not world.has(Rule.START_IN_FIRE):
         state = state._replace(sink=state.sink._replace(start=(row.frontier, state.sink.fence)))
+    state = _found(world, state)
+    row = state.control.row
+    assert row is not None
     start = state.sink.start[0] if state.sink.start else None
     outcome = outcome_conclude(
         None if row.verified is None else Verified(True, row.verified, 0, 0, 0, is_handed_over(start, row.frontier))
     )
-    yield from _finish(state, worker, outcome, "a worker checks the hand-over")
+    yield from _finish(world, state, worker, outcome, "a worker checks the hand-over")
 
 
 def _stopping(world: World, state: State, worker: Worker) -> Iterator[Step]:
@@ -247,7 +275,7 @@ def _stopping(world: World, state: State, worker: Worker) -> Iterator[Step]:
     if row is None or (state.is_locked and world.has(Rule.LOCKED_SETTLE)):
         return
     if not world.has(Rule.SINK_SETTLES):
-        yield from _finish(state, worker, Outcome.STOPPED, "a worker believes the control database and stops")
+        yield from _finish(world, state, worker, Outcome.STOPPED, "a worker believes the control database and stops")
         return
     yield from _give_up(world, state, worker._replace(generation=row.generation), row, Next.STOPPED)
 
@@ -281,6 +309,10 @@ def _go_on(world: World, state: State, worker: Worker, then: Next, label: str) -
     if row is None:
         yield f"{label}; it was taken over, and stops", state
         return
+    if then in ENDS or then is Next.LANDED:
+        state = _found(world, state)
+        row = state.control.row
+        assert row is not None
     if then in ENDS and world.has(Rule.ALL_SETTLED):
         claims = [state.sink.claim(number) for number in row.ours]
         then = end_next(then, any(held and held.state == "fired" and held.landed & ~row.landed for held in claims))
@@ -297,14 +329,14 @@ def _go_on(world: World, state: State, worker: Worker, then: Next, label: str) -
         case Next.ARM_AGAIN:
             yield label, _to(_row(state, row._replace(state="arming")), worker, "arming")
         case Next.FENCED:
-            yield from _finish(state, worker, Outcome.FENCED, label)
+            yield from _finish(world, state, worker, Outcome.FENCED, label)
         case Next.STOPPED:
-            yield from _finish(state, worker, Outcome.STOPPED, label)
+            yield from _finish(world, state, worker, Outcome.STOPPED, label)
         case _:
-            yield from _finish(state, worker, Outcome.REFUSED, label)
+            yield from _finish(world, state, worker, Outcome.REFUSED, label)
 
 
-def _finish(state: State, worker: Worker, outcome: Outcome, label: str) -> Iterator[Step]:
+def _finish(world: World, state: State, worker: Worker, outcome: Outcome, label: str) -> Iterator[Step]:
     """The recovery ends with `outcome`. Raises: Broken where that says more, or less, than is true."""
     row = _held(state, worker)
     if row is None:
@@ -317,38 +349,14 @@ def _finish(state: State, worker: Worker, outcome: Outcome, label: str) -> Itera
         truth |= held.landed if (held := state.sink.claim(number)) else 0
     if outcome is not Outcome.UNKNOWN and row.landed != truth:
         raise Broken(f"{label}: it ends {outcome} with {row.landed.bit_count()} landed, and {truth.bit_count()} have")
+    is_known = outcome is not Outcome.UNKNOWN and state.sink.incarnation == 0
+    is_known &= world.has(Rule.LOCKED_SETTLE) and world.has(Rule.SINK_SETTLES)  # without them worse follows, and later
+    if is_known and at_sink.has_open_claim(state.sink):
+        raise Broken(f"{label}: it ends {outcome}, and a claim of it is open for nobody")
     others = tuple(held._replace(is_holder=False) for held in state.workers)
     control = state.control._replace(row=None, approved=None)
     ended = tuple(sorted({*state.ended, *row.ours}))
     yield f"{label}; the recovery ends {outcome}", state._replace(control=control, workers=others, ended=ended)
-
-
-def _compare(world: World, state: State) -> tuple[State, bool]:
-    """The memory of the sink, brought to what it says now, and whether it was found restored."""
-    if not world.may_restore_sink:
-        return state, False
-    control, sink = state.control, state.sink
-    counter, fence, entries, incarnation = control.memory
-    finding = restore_find(SinkMemory(str(incarnation), counter, fence, entries or None), _says(sink))
-    memory = finding.memory
-    is_restored = control.is_restored or finding.is_restored
-    control = control._replace(
-        memory=(memory.counter, memory.fence, memory.last_entry or 0, int(memory.identity)), is_restored=is_restored
-    )
-    return state._replace(control=control), is_restored and world.has(Rule.RESTORE_STOPS)
-
-
-def sink_clear(state: State) -> State:
-    """The counter above both sides, a full audit, and the sink trusted again."""
-    control, sink = state.control, state.sink
-    sink = sink._replace(counter=max(sink.counter, control.memory[0], control.memory[1]) + 1)
-    said = _says(sink)
-    memory = (said.counter, said.fence, said.last_entry or 0, sink.incarnation)
-    return state._replace(sink=sink, control=control._replace(memory=memory, is_restored=False))
-
-
-def _says(sink: Sink) -> SinkMemory:
-    return SinkMemory(str(sink.incarnation), sink.counter, sink.fence, sink.accepted.bit_count() or None)
 
 
 def _recorded(state: State, held: Claim | None) -> State:
@@ -379,7 +387,7 @@ def _name(worker: Worker) -> str:
 PHASES: dict[str, Callable[[World, State, Worker], Iterator[Step]]] = {
     "taken": _taken,
     "deciding": _decide,
-    "allocating": _allocate,
+    "asking": _ask,
     "claiming": _claiming,
     "claimed": _claimed,
     "reading": _reading,

@@ -31,6 +31,7 @@ class Rule(StrEnum):
     LOCKED_SETTLE = "a claim is settled by locking it"
     SINK_SETTLES = "what became of a claim is asked of the sink"
     ALL_SETTLED = "every generation of a recovery is settled before it ends, not only its last"
+    FOUND_BY_NAME = "a claim whose answer was lost is found by its recoverer's name, and released"
     NEWER_CLAIM = "a claim found open is voided by a newer one, not waited for"
     RECOMPUTED_DIGEST = "the sink counts and digests the staged rows itself"
     RESTORE_STOPS = "nothing fires at a restored sink until its counter was raised and it was audited"

@@ -294,6 +294,10 @@ def _matters(world: World, sink: Sink, worker: Worker, is_unsure: bool) -> bool:
     """Whether a worker that was taken over can still do anything at the sink before its next guarded write."""
     if worker.phase == "awaiting":
         return world.has_late_stagers
-    if worker.phase not in ("claiming", "reading", "arming"):
+    if worker.phase == "claiming":
+        return True  # its number will be drawn then
+    if worker.phase == "claimed":
+        return (held := sink.claim(worker.generation)) is not None and held.state == "open"
+    if worker.phase not in ("reading", "arming"):
         return False
     return worker.generation >= sink.fence or not world.has(Rule.CLAIM_BEFORE_READ) or is_unsure

@@ -26,6 +26,7 @@ from workers.connectors.base import (
     Answer,
     BatchDigest,
     ClaimReading,
+    ClaimsFound,
     ConnectionReport,
     CoordinateRange,
     DrillNamespace,
@@ -206,6 +207,28 @@ class Memory:
                 )
             )
             return Answer(word)
+
+    def claim_open(
+        self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float = 5.0
+    ) -> Answer:
+        with self.store.lock:
+            held = self.state().open_claim
+            if held is not None and self.store.names.get(held.generation) == name:
+                generation = held.generation
+            elif newest is not None and max(self.store.claims, default=0) > newest:
+                return Answer(Word.REFUSED, {"fence": self.store.fence})
+            else:
+                generation = int(self.generation_allocate("recoverer", name).data["generation"])
+            return Answer(self.claim(generation, frontier).word, {"generation": generation})
+
+    def claim_find(self, name: str, wait_seconds: float = 5.0) -> ClaimsFound:
+        with self.store.lock:
+            drawn = [
+                n
+                for n, who in self.store.names.items()
+                if self.store.purposes[n] == "recoverer" and who.startswith(name)
+            ]
+            return ClaimsFound(tuple(sorted(drawn)), max(self.store.claims, default=0))
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
         with self.store.lock:

@@ -28,6 +28,7 @@ from workers.connectors.base import (
     Answer,
     BatchDigest,
     ClaimReading,
+    ClaimsFound,
     ConnectionReport,
     CoordinateRange,
     DrillNamespace,
@@ -177,7 +178,7 @@ class PostgresqlKit:
         word, generation, detail = self._written(
             "SELECT answer, generation, detail FROM {schema}.generation_allocate(%s, %s)", purpose, asked_by
         )
-        return Answer(word, {"generation": generation} if generation is not None else detail)
+        return self._answer(word, {"generation": generation} if generation is not None else detail)
 
     def begin(self, generation: int) -> Answer:
         return self._step("begin(%s, %s)", generation, self.kit.lock_wait_seconds)
@@ -202,8 +203,20 @@ class PostgresqlKit:
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
-        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
-        return self._step("claim(%s, %s, %s)", generation, Jsonb(frontier), wait)
+        return self._step("claim(%s, %s, %s)", generation, Jsonb(frontier), self._wait(wait_seconds))
+
+    def claim_open(
+        self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float | None = None
+    ) -> Answer:
+        word, generation, detail = self._written(
+            "SELECT answer, generation, detail FROM {schema}.claim_open(%s, %s, %s, %s)",
+            *(name, Jsonb(frontier), newest, self._wait(wait_seconds)),
+        )
+        return self._answer(word, {"generation": generation} if generation is not None else detail)
+
+    def claim_find(self, name: str, wait_seconds: float | None = None) -> ClaimsFound:
+        found = self._step("claim_find(%s, %s)", name, self._wait(wait_seconds)).data
+        return ClaimsFound(tuple(found["generations"]), found["newest"])
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
         answer = self._step("arm(%s, %s, %s, %s)", generation, batch.count, batch.digest, Jsonb(frontier))
@@ -237,8 +250,9 @@ class PostgresqlKit:
         return self._answer(*row)
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
-        wait = self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
-        answer = self._answer(*self._row("SELECT answer, detail FROM {schema}.settle(%s, %s)", generation, wait))
+        answer = self._answer(
+            *self._row("SELECT answer, detail FROM {schema}.settle(%s, %s)", generation, self._wait(wait_seconds))
+        )
         if answer.word == ClaimState.NONE:
             return ClaimReading(generation, ClaimState.NONE.value)
         return _claim(answer.data)
@@ -273,6 +287,9 @@ class PostgresqlKit:
                 "relay_wait_seconds": kit.relay_wait_seconds,
             }
             yield DrillNamespace(kit.schema, PostgresqlKit(options_parse(KIND, options)), notes)
+
+    def _wait(self, wait_seconds: float | None) -> float:
+        return self.kit.lock_wait_seconds if wait_seconds is None else wait_seconds
 
     def _step(self, call: str, *arguments: Any) -> Answer:
         return self._answer(*self._written("SELECT answer, detail FROM {schema}." + call, *arguments))

@@ -9,15 +9,20 @@ ALTER TABLE {schema}.applied
     ALTER is_tombstone SET NOT NULL, ADD PRIMARY KEY (lane, key);
 
 -- Whether two keys are one, by the operator of the index that makes them one: found here and named with its schema, for
--- no search path leads to an extension's. The target's own unique index must go by the same operator and collation.
+-- no search path leads to an extension's. The target's own unique index must go by the same operator, and by the same
+-- collation where one of them takes different texts for equal.
 DO $key$
 DECLARE
     is_alike boolean;
     operator text;
+    collation_text text;
     key_type text;
 BEGIN
     WITH compared AS (
-        SELECT i.indrelid, a.atttypid, i.indcollation[x.nth] AS index_collation, a.attcollation, m.amopopr
+        SELECT i.indrelid, a.atttypid, a.attcollation, m.amopopr,
+               i.indcollation[x.nth] = a.attcollation OR NOT EXISTS (
+                   SELECT FROM pg_catalog.pg_collation l
+                   WHERE l.oid IN (i.indcollation[x.nth], a.attcollation) AND NOT l.collisdeterministic) AS is_alike
         FROM pg_catalog.pg_index i
         CROSS JOIN LATERAL (SELECT i.indnkeyatts - 1 AS nth) x
         JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[x.nth]
@@ -30,9 +35,11 @@ BEGIN
                     AND a.attname = {target_key_text})
     )
     SELECT EXISTS (SELECT FROM compared t
-                   WHERE t.indrelid <> k.indrelid AND t.amopopr = k.amopopr AND t.index_collation = t.attcollation),
-           pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), pg_catalog.format_type(k.atttypid, -1)
-        INTO STRICT is_alike, operator, key_type
+                   WHERE t.indrelid <> k.indrelid AND t.amopopr = k.amopopr AND t.is_alike),
+           pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), pg_catalog.format_type(k.atttypid, -1),
+           coalesce((SELECT pg_catalog.format(' COLLATE %I.%I', ln.nspname, l.collname) FROM pg_catalog.pg_collation l
+                     JOIN pg_catalog.pg_namespace ln ON ln.oid = l.collnamespace WHERE l.oid = k.attcollation), '')
+        INTO STRICT is_alike, operator, key_type, collation_text
         FROM compared k
         JOIN pg_catalog.pg_operator o ON o.oid = k.amopopr
         JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
@@ -44,6 +51,6 @@ BEGIN
     END IF;
     EXECUTE pg_catalog.format(
         'CREATE FUNCTION {schema}.is_same_key(a %1$s, b %1$s) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE '
-        'RETURN a %2$s b', key_type, operator);
+        'RETURN a %2$s b%3$s', key_type, operator, collation_text);
 END
 $key$;

@@ -136,6 +136,7 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
         if found.has_identity_key
         else "A coordinate can be accepted twice: the record's primary key is not there.",
         "A batch lands in one transaction with the check of its digest.",
+        _lanes_said(limit["lanes"]),
         *report.weaknesses,
     ]
     if may_lose:
@@ -154,6 +155,15 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
         grounds=tuple(grounds),
         unfenced_because=unfenced,
     )
+
+
+def _lanes_said(lanes: list[str] | None) -> str:
+    if lanes is None:
+        return (
+            "It was not told the source's lanes, so a delivery's lane is not checked: install it with the option lanes."
+        )
+    named = f"the lane {lanes[0]}" if len(lanes) == 1 else f"the lanes {', '.join(lanes[:-1])} and {lanes[-1]}"
+    return f"It refuses a delivery in any lane but {named}."
 
 
 def kit_may_read(connection: psycopg.Connection[Any], schema: str) -> bool:
