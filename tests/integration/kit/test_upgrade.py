@@ -14,6 +14,8 @@ from recovery_api.domain.errors import NotFound, SinkBusy, Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import CALL, KitWorld
 from workers.connectors.sinks.kit import KIT_VERSION, staging
+from workers.connectors.sinks.kit.expected import differences
+from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.releases import Release, releases
 from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
@@ -39,6 +41,11 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 def accepted(world: KitWorld) -> list[tuple[Any, ...]]:
     return world.admin.execute(world.sql("SELECT a.* FROM {schema}.accepted a ORDER BY entry")).fetchall()
+
+
+def not_as_installed(world: KitWorld) -> list[str]:
+    installed = installed_read(world.admin, world.kit, world.names)
+    return [one.says for one in differences(installed, world.kit, world.admin.info.dbname, KIT_VERSION)]
 
 
 def armed(world: KitWorld, connection: psycopg.Connection[Any], *coordinates: int) -> tuple[int, int]:
@@ -99,6 +106,7 @@ def test_r7_upgrade_keeps_record_counters_and_an_open_claim_that_then_fires(
         waiting.result()
 
     assert accepted(world) == before
+    assert not_as_installed(world) == []  # object by object what a new installation is
     state = world.sink.state()
     assert (state.counter, state.fence, state.open_claim.generation) == (counter, generation, generation)
     assert world.one(world.admin, "SELECT count(*) FROM {schema}.altered") == 1
@@ -282,6 +290,7 @@ def test_r7_applied_keys_take_the_targets_own_type(
     was = world.admin.execute("SELECT id, body FROM typed ORDER BY 1").fetchall()
     assert kit_upgrade(world.admin, world.kit)["upgraded"]
     assert world.admin.execute("SELECT id, body FROM typed ORDER BY 1").fetchall() == was
+    assert not_as_installed(world) == []
     keys = "SELECT count(DISTINCT a.key), max(a.position) FROM {schema}.applied a JOIN typed t ON t.id = a.key"
     distinct = 1 if key_type == "numeric" else 2
     assert world.one(world.admin, keys) == (distinct, 8)

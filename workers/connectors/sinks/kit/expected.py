@@ -22,7 +22,7 @@ REFERENCE_WAIT_SECONDS = 37
 """The wait that the facts were made with; the one that was installed is put in its place."""
 IDENTITY_KEY = "coordinate_is_accepted_once"
 _WAIT = re.compile(r"(wait_seconds double precision DEFAULT )\(?(\d+)\)?(?:::double precision)?")
-_SAME_KEY = re.compile(r"body RETURN \(\(?a\)?(::text)? (=|OPERATOR\(\S+\.=\)) \(?b\)?(::text)?\)$")
+_SAME_KEY = re.compile(r"body RETURN \(\(*a\)?(::\w+)? (=|OPERATOR\(\S+\.=\)) \(*b\)?(::\w+)?( COLLATE [^()]+)?\)+$")
 _COMPARED = "body RETURN (compared by the key's own operator)"
 _MATTERS = ("table", "column", "constraint", "index", "function")
 """Kinds whose absence or change takes something of the protocol away."""

@@ -120,7 +120,7 @@ _FACTS = f"""
     ORDER BY 1, 2"""
 
 _KEY = """
-    SELECT format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), CASE WHEN a.attcollation <> t.typcollation
+    SELECT format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, NULL), CASE WHEN a.attcollation <> t.typcollation
         THEN '; collation ' || coalesce(nullif(a.attcollation, 0)::regcollation::text, 'none') ELSE '' END
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attname = %s AND NOT a.attisdropped"""

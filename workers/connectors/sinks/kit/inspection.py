@@ -19,7 +19,7 @@ from workers.connectors.sinks.kit.expected import Difference, differences
 from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.install import kit_version_get
 from workers.connectors.sinks.kit.record import latest_read
-from workers.connectors.sinks.kit.versions import is_known, unfenced_by_version, version_refuse
+from workers.connectors.sinks.kit.versions import FACTS_TABLE, is_known, unfenced_by_version, version_refuse
 from workers.connectors.sinks.kit.ways import ways_read
 
 TELLS = "undisciplined_paths("
@@ -121,12 +121,8 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     elif found.unreliable:
         unfenced = f"The fence cannot be relied on: {' '.join(found.unreliable)}"
     can_fire = bool(rights["can_recover"] and rights["can_stage"]) and not unfenced
-    limit = _one(
-        connection,
-        sql.SQL("SELECT (facts ->> 'batch_limit')::bigint AS batch_limit FROM {}.state()").format(
-            sql.Identifier(kit.schema)
-        ),
-    )
+    facts = sql.Identifier(kit.schema, FACTS_TABLE[version])
+    told = _one(connection, sql.SQL("SELECT batch_limit, to_jsonb(p) -> 'lanes' AS lanes FROM {} p").format(facts))
     grounds = [
         unfenced
         or f"The kit of version {version} is installed in schema {kit.schema!r} as its text installs it; it checks the "
@@ -136,7 +132,7 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
         if found.has_identity_key
         else "A coordinate can be accepted twice: the record's primary key is not there.",
         "A batch lands in one transaction with the check of its digest.",
-        _lanes_said(limit["lanes"]),
+        _lanes_said(told["lanes"]),
         *report.weaknesses,
     ]
     if may_lose:
@@ -151,7 +147,7 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
         has_identity_key=found.has_identity_key,
         lands_in_one_transaction=can_fire,
         can_lose_acceptances=may_lose,
-        batch_limit=limit["batch_limit"],
+        batch_limit=told["batch_limit"],
         grounds=tuple(grounds),
         unfenced_because=unfenced,
     )

@@ -57,13 +57,15 @@ def kit_upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dic
 
 
 def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
+    database = connection.info.dbname
+    connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
+    _execute(connection, roles_sql(options, database))
     found = kit_version_get(connection, options.schema)
     if found is None:
         raise NotFound(
             f"A sink kit in schema {options.schema!r}", "the sink's database", "Install it, without --upgrade."
         )
     version = found["kit_version"]
-    database = connection.info.dbname
     names = names_get(options, database)
     report = {
         "schema": options.schema,
@@ -74,11 +76,10 @@ def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
     }
     effect_refuse(found, options)
     if version == KIT_VERSION:
+        _owner_leave(connection, names.owner)
         return report | {"upgraded": False}
     if not releases_of(version) or version > KIT_VERSION:
         raise version_refuse(version, options.schema)
-    connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
-    _execute(connection, roles_sql(options, database))
     _locks_take(connection, options, version)
     parked = _park(connection, options.schema)
     _execute(connection, kit_sql(options, database))
