@@ -4,6 +4,7 @@
     ├── TransientError          the same call may succeed later
     │   ├── Unreachable             an endpoint does not answer
     │   ├── SinkBusy                the sink waits for somebody; names whom
+    │   ├── NotFlushed              what was read is not on the server's disk yet
     │   ├── SnapshotLost            the read must start again
     │   └── EngineUnavailable       Spark or the broker does not answer
     └── TerminalError           someone must act
@@ -85,6 +86,15 @@ class SinkBusy(TransientError):
     code = "sink_busy"
     fields = ("waits_for", "waited_seconds")
     template = "The sink waited {waited_seconds} s for {waits_for}. End it, or try again."
+
+
+class NotFlushed(TransientError):
+    code = "not_flushed"
+    fields = ("endpoint", "waited_seconds")
+    template = (
+        "After {waited_seconds} s {endpoint} has not written to disk what was read of it, so a crash could still take it "
+        "back. Look at the server's disk and at its WAL writer, then try again."
+    )
 
 
 class SnapshotLost(TransientError):

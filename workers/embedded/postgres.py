@@ -34,7 +34,7 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-THROWN_AWAY = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+THROWN_AWAY = {"fsync": "off", "full_page_writes": "off"}
 DATABASE = "fencepost"
 
 

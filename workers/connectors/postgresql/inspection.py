@@ -26,6 +26,7 @@ from workers.connectors.postgresql.commit_evidence import (
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
+from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
@@ -51,7 +52,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
         with snapshot_open(address) as connection:
             opened = table_open(connection, options, COLUMN_OPTIONS)
             facts |= table_facts(opened)
-            weaknesses += pooler_weaknesses(connection)
+            weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
             subscriber_refuse(connection, opened.table)
             snapshot = snapshot_read(connection)
             facts["identity"] = identity_of(opened, snapshot)

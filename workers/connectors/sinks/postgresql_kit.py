@@ -38,6 +38,7 @@ from workers.connectors.base import (
     Width,
 )
 from workers.connectors.postgresql.connection import Address, connection_open, snapshot_open, transaction_begin
+from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
 from workers.connectors.sinks.kit.install import kit_version_get
 from workers.connectors.sinks.kit.versions import version_refuse
@@ -153,6 +154,7 @@ class PostgresqlKit:
             )
         ).fetchone()
         assert row is not None
+        flush_wait(connection, self.address)
         identity, last_entry, oldest_open, snapshot = row
         if snapshot is None:  # a replica cannot export one
             raise Unsuitable(
@@ -241,18 +243,25 @@ class PostgresqlKit:
         return staging.unrepresentable(batch, needs_key=self.kit.effect.kind == "target")
 
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
-        with connection_open(self.address) as connection, connection.transaction():
+        with connection_open(self.address) as connection:
             self._current_check(connection)
-            query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
-            row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
-            crash_point(Point.DURING_FIRE)
-        assert row is not None
+            with connection.transaction():
+                query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
+                row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
+                crash_point(Point.DURING_FIRE)
+            assert row is not None
+            if row[0] in (Word.LANDED, Word.ALREADY_FIRED):
+                flush_wait(connection, self.address)
         return self._answer(*row)
 
     def settle(self, generation: int, wait_seconds: float | None = None) -> ClaimReading:
-        answer = self._answer(
-            *self._row("SELECT answer, detail FROM {schema}.settle(%s, %s)", generation, self._wait(wait_seconds))
-        )
+        with connection_open(self.address) as connection:
+            query = self._sql("SELECT answer, detail FROM {schema}.settle(%s, %s)")
+            row = connection.execute(query, (generation, self._wait(wait_seconds))).fetchone()
+            assert row is not None
+            if row[0] != "busy":
+                flush_wait(connection, self.address)
+        answer = self._answer(*row)
         if answer.word == ClaimState.NONE:
             return ClaimReading(generation, ClaimState.NONE.value)
         return _claim(answer.data)

@@ -22,6 +22,7 @@ from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
+from workers.connectors.postgresql.flushing import durability_weaknesses, flush_wait
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
 from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
 from workers.connectors.postgresql.mapped_table import MappedTable
@@ -68,6 +69,7 @@ class PostgresqlTable:
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)
             unique = is_coordinate_unique(connection, opened.mapped, opened.table)
+            may_lose = opened.table.persistence == "u" or bool(durability_weaknesses(connection))
         is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
         return Capability(
             archetype=Archetype.QUERYABLE,
@@ -76,7 +78,7 @@ class PostgresqlTable:
             has_fence=False,
             has_identity_key=unique,
             lands_in_one_transaction=False,
-            can_lose_acceptances=opened.table.persistence == "u",
+            can_lose_acceptances=may_lose,
             grounds=(
                 UNFENCED,
                 UNDISCIPLINED,
@@ -104,7 +106,7 @@ class PostgresqlTable:
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
-                weaknesses += pooler_weaknesses(connection)
+                weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
                 problems += op_problems(connection, opened.mapped)
                 by = latest_by(connection, opened.mapped, opened.table)
                 sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
@@ -122,6 +124,7 @@ class PostgresqlTable:
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)
             snapshot = snapshot_read(connection)
+            flush_wait(connection, self.address)
             extent = extent_read(connection, opened.mapped)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None

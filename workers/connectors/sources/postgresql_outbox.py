@@ -36,6 +36,7 @@ from workers.connectors.postgresql.connection import (
 )
 from workers.connectors.postgresql.content import LANE, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
+from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
@@ -101,6 +102,7 @@ class PostgresqlOutbox:
             safe = None
             if obstacles and not opened.server.is_in_recovery:
                 safe = self._pinned or SafeFrontier(None, safe_frontier.GRACE, NOT_ASKED)
+            flush_wait(connection, self.address)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             yield self._reading(connection, opened, safe, row[0])

@@ -13,6 +13,7 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.base import ConnectionReport
+from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.expected import Difference, differences
@@ -27,7 +28,7 @@ TELLS = "undisciplined_paths("
 
 _SERVER = """
     SELECT current_setting('server_version') AS server_version, current_setting('server_encoding') AS encoding,
-        pg_is_in_recovery() AS is_replica, current_setting('fsync') = 'on' AS is_durable,
+        pg_is_in_recovery() AS is_replica, current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS is_durable,
         (SELECT count(*) FROM pg_stat_replication) AS standbys,
         current_setting('synchronous_standby_names') <> '' AS has_synchronous_standby,
         current_database() AS database, session_user AS role"""
@@ -69,7 +70,7 @@ def _test(connection: psycopg.Connection[Any], kit: KitOptions) -> tuple[Connect
     server = _one(connection, _SERVER)
     facts: dict[str, Any] = {name: server[name] for name in ("server_version", "database", "role", "is_replica")}
     problems: list[str] = []
-    weaknesses = pooler_weaknesses(connection)
+    weaknesses = pooler_weaknesses(connection) + durability_weaknesses(connection)
     if server["encoding"] != "UTF8":
         problems.append(f"The database is encoded in {server['encoding']}; the kit needs UTF8.")
     try:
@@ -137,7 +138,7 @@ def kit_capability(connection: psycopg.Connection[Any], kit: KitOptions) -> Capa
     ]
     if may_lose:
         grounds.append(
-            "Its fail-over is asynchronous, or fsync is off: acceptances can be lost when a standby takes over."
+            "Its fail-over is asynchronous, or fsync or full_page_writes is off: a crash or a fail-over can lose acceptances."
         )
     return Capability(
         archetype=Archetype.FENCED if can_fire else Archetype.QUERYABLE,
