@@ -155,10 +155,9 @@ def not_applicable(
     yields = YIELDS[archetype]
     if archetype is Archetype.BLIND:
         yields = f"{yields} {BLIND_BY_PREFERENCE[preference]}"
-    if archetype is not Archetype.FENCED or not capability.has_fence:
+    is_to_be_shown = bool(capability.unfenced_because)  # a fence that lost something: what that comes to, a drill shows
+    if (archetype is not Archetype.FENCED or not capability.has_fence) and not is_to_be_shown:
         reason = f"This sink is {archetype.value}: it checks no generation at admission, so there is no fence to prove."
-        if capability.unfenced_because:
-            reason = f"There is no fence to prove now. {capability.unfenced_because}"
     elif not has_namespace:
         reason = (
             "Sinks of this kind give a drill no namespace of its own, and a drill never touches a pipeline's record."

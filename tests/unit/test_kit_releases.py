@@ -8,7 +8,7 @@ from workers.connectors.sinks.kit import KIT_VERSION, TODAY, part_frozen, parts_
 from workers.connectors.sinks.kit.releases import FOLDER, releases, releases_of, renderings_make
 from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
-FREEZE = "raise KIT_VERSION and run: python -m workers.connectors.sinks.kit.releases"
+FREEZE = "raise KIT_VERSION and run: make kit-release"
 
 
 def test_r7_todays_kit_is_the_text_that_was_released_under_its_version() -> None:

@@ -1,6 +1,6 @@
 """What each released text installs, written down in `released/facts.json`: made again here, and the same.
 
-To write it anew after a new text was frozen: FENCEPOST_WRITE_FACTS=1 with this file alone.
+`make kit-release` writes it anew after it has frozen a new text.
 """
 
 from __future__ import annotations

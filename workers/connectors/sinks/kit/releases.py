@@ -4,7 +4,7 @@ The law: a released text never changes. `released/parts` holds each part once, n
 says which parts a release is made of, the commit that made it, and what it comes to for four sets of options, so that a
 change in the renderer is noticed as a change of the text is. Another text of the kit is another version:
 
-    python -m workers.connectors.sinks.kit.releases        freezes today's text under its new version number
+    make kit-release        freezes today's text under its new version number
 
 Versions 1 to 3 changed while they were new, so several texts share a number; from version 4 on a number is one text.
 """
