@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from recovery_api.domain.errors import NotFound, SinkBusy, Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import CALL, KitWorld
-from workers.connectors.sinks.kit import KIT_VERSION, staging
+from workers.connectors.sinks.kit import KIT_VERSION, lock_key, staging
 from workers.connectors.sinks.kit.expected import differences
 from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.releases import Release, releases
@@ -41,6 +41,11 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 def accepted(world: KitWorld) -> list[tuple[Any, ...]]:
     return world.admin.execute(world.sql("SELECT a.* FROM {schema}.accepted a ORDER BY entry")).fetchall()
+
+
+def lies(world: KitWorld) -> Any:
+    """The file that holds the record."""
+    return world.one(world.admin, "SELECT pg_relation_filepath(to_regclass(%s))", f'"{world.schema}".accepted')
 
 
 def not_as_installed(world: KitWorld) -> list[str]:
@@ -94,7 +99,11 @@ def test_r7_upgrade_keeps_record_counters_and_an_open_claim_that_then_fires(
         assert world.deliver(relay, first, coordinate) == "accepted"
     assert world.deliver(relay, first, 3, content='{"other": 1}') == "altered"
     generation, arm = armed(world, recoverer, 3, 4, 5)
-    before, counter = accepted(world), world.one(world.admin, "SELECT allocated FROM {schema}.counter")
+    before, counter, place = (
+        accepted(world),
+        world.one(world.admin, "SELECT allocated FROM {schema}.counter"),
+        lies(world),
+    )
 
     call = relay.execute
     waiting = upgrade_while(
@@ -106,6 +115,7 @@ def test_r7_upgrade_keeps_record_counters_and_an_open_claim_that_then_fires(
         waiting.result()
 
     assert accepted(world) == before
+    assert lies(world) == place  # not copied
     assert not_as_installed(world) == []  # object by object what a new installation is
     state = world.sink.state()
     assert (state.counter, state.fence, state.open_claim.generation) == (counter, generation, generation)
@@ -180,6 +190,28 @@ def test_r7_upgrade_again_changes_nothing(world: KitWorld) -> None:
     report = kit_upgrade(world.admin, world.kit)
     assert (report["upgraded"], report["from_version"]) == (False, KIT_VERSION)
     assert world.record() == [(1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "application"),
+    [
+        ("SELECT pg_advisory_lock({key})", "anybody with the old key"),
+        ("BEGIN; LOCK TABLE {schema}.staged IN ROW EXCLUSIVE MODE", "a stager"),
+        ("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM {schema}.accepted", "an auditor"),
+    ],
+    ids=["key", "stager", "auditor"],
+)
+def test_r7_upgrade_names_whoever_holds_it_up(
+    world_make: Callable[..., KitWorld], statement: str, application: str
+) -> None:
+    world = world_make(release=EARLIER[-1])
+    holder = world.connect(world.dsn, application)
+    holder.execute(world.sql(statement.replace("{key}", str(lock_key(world.schema)))))
+    with pytest.raises(SinkBusy, match=f"session {holder.info.backend_pid} .{application}"):
+        kit_upgrade(world.admin, world.kit)
+    holder.execute("SELECT pg_advisory_unlock_all(); ROLLBACK")
+    assert world.deliver(world.connect(world.relay), 0, 1) == "accepted"
+    assert kit_upgrade(world.admin, world.kit)["upgraded"]
 
 
 @pytest.mark.parametrize("release", [EARLIER[0], EARLIER[-1]], ids=lambda release: release.name)

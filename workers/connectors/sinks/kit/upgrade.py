@@ -14,6 +14,7 @@ that does builds it CONCURRENTLY after the commit, never under these locks.
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -93,8 +94,11 @@ def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
 
 
 def _locks_take(connection: psycopg.Connection[Any], options: KitOptions, version: int) -> None:
-    """`protocol` first and alone, then the old lock, then every table of the kit that is copied or moved."""
-    connection.execute("SELECT set_config('lock_timeout', %s, true)", (str(max(1, options.lock_wait_seconds) * 1000),))
+    """`protocol` first and alone, then the old lock, then every table of the kit that is copied or moved.
+
+    All of them together wait no longer than one wait at this sink: deliveries queue behind the first.
+    """
+    until = monotonic() + options.lock_wait_seconds
     tables = [
         name
         for (name,) in connection.execute(
@@ -103,29 +107,44 @@ def _locks_take(connection: psycopg.Connection[Any], options: KitOptions, versio
         )
     ]
     first = FACTS_TABLE[version]
-    for position, table in enumerate([first, *[name for name in tables if name != first]]):
-        place = sql.Identifier(options.schema, table)
+    _table_lock(connection, options, first, until)
+    if version <= ADVISORY_UNTIL:
+        key = lock_key(options.schema)
         _bounded(
             connection,
             options,
-            sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(place),
-            "l.locktype = 'relation' AND l.relation = to_regclass(%s)",
-            f"{quoted(options.schema)}.{quoted(table)}",
+            sql.SQL("SELECT pg_advisory_xact_lock({})").format(sql.Literal(key)),
+            "l.locktype = 'advisory' AND l.objsubid = 1 AND (l.classid::bigint << 32 | l.objid::bigint) = %s",
+            key,
+            until,
         )
-        if position == 0 and version <= ADVISORY_UNTIL:
-            key = lock_key(options.schema)
-            _bounded(
-                connection,
-                options,
-                sql.SQL("SELECT pg_advisory_xact_lock({})").format(sql.Literal(key)),
-                "l.locktype = 'advisory' AND l.objsubid = 1 AND (l.classid::bigint << 32 | l.objid::bigint) = %s",
-                key,
-            )
+    for table in tables:
+        if table != first:
+            _table_lock(connection, options, table, until)
+
+
+def _table_lock(connection: psycopg.Connection[Any], options: KitOptions, table: str, until: float) -> None:
+    _bounded(
+        connection,
+        options,
+        sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(options.schema, table)),
+        "l.locktype = 'relation' AND l.relation = to_regclass(%s)",
+        f"{quoted(options.schema)}.{quoted(table)}",
+        until,
+    )
 
 
 def _bounded(
-    connection: psycopg.Connection[Any], options: KitOptions, statement: sql.Composed, which: str, lock: Any
+    connection: psycopg.Connection[Any],
+    options: KitOptions,
+    statement: sql.Composed,
+    which: str,
+    lock: Any,
+    until: float,
 ) -> None:
+    """Takes a lock before `until`, or raises SinkBusy with the names of who holds it (`which` finds them by `lock`)."""
+    rest = str(max(1, int((until - monotonic()) * 1000)))
+    connection.execute("SELECT set_config('lock_timeout', %s, true)", (rest,))
     try:
         with connection.transaction():
             connection.execute(statement)
