@@ -127,6 +127,7 @@ class World:
             "drill_connection": self.reference("mail_driller"),
             "schema": self.kit_schema,
             "target_schema": self.post_schema,
+            "lanes": ["0"],
             "target": "letters",
             "target_key": "number",
             "target_columns": {"customer": "customer", "cents": "cents", "state": "state"},

@@ -119,6 +119,8 @@ def crash_inside_recovery(stage: Stage) -> None:
         if arm is not None and step == "staging half of it":
             stage.fire(dead, generation, arm, "mismatch")
         landed = stage.fire(dead, generation, arm, "landed") if arm is not None and step == "firing" else None
+        found = stage.sink.claim_find(f"drill {dead}").generations
+        stage.expect("its claim, found by its name, is of generation", found, (generation,))
         claim = stage.sink.settle(generation)
         stage.expect("its claim, settled by a successor, is", claim.state, "fired" if landed else "open")
         if landed and arm is not None:

@@ -63,11 +63,9 @@ class Stage:
     # -- a recoverer ------------------------------------------------------------------------------------------------
 
     def claim(self, who: str) -> int:
-        answer = self.sink.generation_allocate("recoverer", f"drill {who}")
-        self.expect(f"{who} asks for a generation", answer.word, "allocated")
+        answer = self.sink.claim_open(f"drill {who}", {LANE: position(self.history[-1])})
+        self.expect(f"{who} claims", answer.word, "granted")
         generation = int(answer.data["generation"])
-        said = self.sink.claim(generation, {LANE: position(self.history[-1])}).word
-        self.expect(f"{who} claims at generation {generation}", said, "granted")
         self.expect(f"the fence stands at generation {generation}", self.sink.state().fence, generation)
         return generation
 

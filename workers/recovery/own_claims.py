@@ -7,7 +7,8 @@ the sink and is found there: none is left open unsaid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
+from recovery_api.domain.errors import TerminalError
 from recovery_api.models import ClaimState, GenerationPurpose, Intent, Recovery
 from recovery_api.services.generations import FINAL_FATES, claim_record, generation_record, superseded_says
 from recovery_api.services.intents import intent_hold
@@ -40,16 +42,25 @@ def claims_find(recovery: Recovery, intent: Intent, sink: FencedSink, wait_secon
         found = sink.claim_find(name_of(recovery), wait_seconds=wait_seconds)
         for number in _unwritten(recovery, found.generations):
             sink.release(number, "found at the sink, where nobody had written it down")
-            generation_record(
-                recovery.pipeline,
-                number,
-                purpose=GenerationPurpose.RECOVERER,
-                asked_by="an earlier attempt",
-                now=timezone.now(),
-                recovery=recovery,
-            )
+            generation_keep(recovery, number, "an earlier attempt")
             claim_said(recovery, sink, number, wait_seconds)
     return found.newest
+
+
+@contextmanager
+def given_back(sink: FencedSink, generation: int) -> Iterator[None]:
+    """Inside, a granted claim is written down. Who may not write, since it was taken over, gives it back and stops."""
+    try:
+        yield
+    except TerminalError:
+        sink.release(generation, "its worker was taken over before it could write it down")
+        raise
+
+
+def generation_keep(recovery: Recovery, number: int, asked_by: str) -> None:
+    """A generation that the sink drew for this recovery. Raises: Refused where the number was given before."""
+    purpose, now = GenerationPurpose.RECOVERER, timezone.now()
+    generation_record(recovery.pipeline, number, purpose=purpose, asked_by=asked_by, now=now, recovery=recovery)
 
 
 def claim_said(recovery: Recovery, sink: FencedSink, generation: int, wait_seconds: float) -> ClaimReading:

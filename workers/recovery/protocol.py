@@ -21,7 +21,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, TerminalError
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
-from recovery_api.models import EventKind, GenerationPurpose, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
@@ -99,18 +99,15 @@ class _Run:
             EventKind.RECOVERY_TAKEN_OVER,
             f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
         )
-        return self._go_on(
-            settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by)),
-            reading,
-            "found fired when it was settled",
-        )
+        then = settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by))
+        return self._go_on(then, reading, "found fired when it was settled")
 
     # -- one part: claim to fire ------------------------------------------------------------------------------------
 
     def claim_fire(self) -> None:
         """Claim under a new generation, read, compare with what was approved, arm, stage, fire.
 
-        That it claims is written down before the sink is asked, and its number after: what is between bears its name.
+        That it claims is written down before the sink is asked, and its number after.
         """
         if self._stopped():
             return None
@@ -135,27 +132,16 @@ class _Run:
         return None if self._stopped() else self._read_fire(generation, part)
 
     def _claim_keep(self, generation: int) -> None:
-        """Writes the granted claim down. Whoever may not, since it was taken over, gives the claim back before it stops."""
-        try:
-            with transaction.atomic():
-                generations.generation_record(
-                    self.recovery.pipeline,
-                    generation,
-                    purpose=GenerationPurpose.RECOVERER,
-                    asked_by=self.intent.taken_by,
-                    now=timezone.now(),
-                    recovery=self.recovery,
-                )
-                self._move(
-                    RecoveryState.ARMING,
-                    EventKind.CLAIM_GRANTED,
-                    f"Claim granted; the fence stands at {generation}.",
-                    generation=generation,
-                    fields={"claimed_at": timezone.now()},
-                )
-        except TerminalError:
-            self.sink.release(generation, "its worker was taken over before it could write it down")
-            raise
+        """Writes the granted claim down, or gives it back."""
+        with own_claims.given_back(self.sink, generation), transaction.atomic():
+            own_claims.generation_keep(self.recovery, generation, self.intent.taken_by)
+            self._move(
+                RecoveryState.ARMING,
+                EventKind.CLAIM_GRANTED,
+                f"Claim granted; the fence stands at {generation}.",
+                generation=generation,
+                fields={"claimed_at": timezone.now()},
+            )
         self._claim_said(generation)
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:

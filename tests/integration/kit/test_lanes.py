@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.integration.kit.kit_world import KitWorld
+from workers.connectors.sinks.kit.install import kit_install
 
 TARGET = "DROP TABLE IF EXISTS laned CASCADE; CREATE TABLE laned (k text PRIMARY KEY, body jsonb)"
 MAPPED = {"prepare": TARGET, "target": "laned", "target_key": "k", "target_content": "body"}
@@ -58,6 +60,15 @@ def test_r9_lanes_are_told_and_a_claims_frontier_widens_them(world_make: Callabl
         world.one(relay, ONE, world.sink.state().fence, "a", 2, "1")
     world.one(world.connect(world.recoverer), "SELECT {schema}.lanes_tell(NULL)")
     assert world.one(relay, ONE, world.sink.state().fence, "a", 2, "1") == "accepted"
+
+
+def test_r9_installing_again_with_lanes_tells_the_kit_that_is_there(world: KitWorld) -> None:
+    told = replace(world.kit, lanes=("a", "b"))
+    assert kit_install(world.admin, told)["lanes_told"] == ["a", "b"]
+    assert world.sink.facts()["lanes"] == ["a", "b"]
+    assert "lanes_told" not in kit_install(world.admin, told)
+    assert "lanes_told" not in kit_install(world.admin, world.kit)
+    assert world.sink.facts()["lanes"] == ["a", "b"]
 
 
 def _event(lane: str) -> dict[str, Any]:

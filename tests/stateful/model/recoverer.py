@@ -147,16 +147,14 @@ def _found(world: World, state: State) -> State:
 
 def _reading(world: World, state: State, worker: Worker) -> Iterator[Step]:
     """One coordinate at a time; each part must show the fence at the claim's generation."""
-    row = state.control.row
-    name = _name(worker)
+    row, name = state.control.row, _name(worker)
     if row is None:
         yield f"{name} was taken over, and stops", state
         return
     if world.has(Rule.CLAIM_BEFORE_READ) and state.sink.fence != worker.generation:
         yield f"{name} reads, and the fence has passed", _to(state, worker, "refusing")
         return
-    event = worker.read + 1
-    bit = 1 << worker.read
+    event, bit = worker.read + 1, 1 << worker.read
     missing = worker.missing | (bit & state.committed & ~state.sink.accepted)
     label = f"{name} reads {event}: {'missing' if missing & bit else 'accepted'}"
     if event < row.frontier:
@@ -260,8 +258,6 @@ def _handing_over(world: World, state: State, worker: Worker) -> Iterator[Step]:
     if not world.has(Rule.START_IN_FIRE):
         state = state._replace(sink=state.sink._replace(start=(row.frontier, state.sink.fence)))
     state = _found(world, state)
-    row = state.control.row
-    assert row is not None
     start = state.sink.start[0] if state.sink.start else None
     outcome = outcome_conclude(
         None if row.verified is None else Verified(True, row.verified, 0, 0, 0, is_handed_over(start, row.frontier))
@@ -349,9 +345,9 @@ def _finish(world: World, state: State, worker: Worker, outcome: Outcome, label:
         truth |= held.landed if (held := state.sink.claim(number)) else 0
     if outcome is not Outcome.UNKNOWN and row.landed != truth:
         raise Broken(f"{label}: it ends {outcome} with {row.landed.bit_count()} landed, and {truth.bit_count()} have")
-    is_known = outcome is not Outcome.UNKNOWN and state.sink.incarnation == 0
-    is_known &= world.has(Rule.LOCKED_SETTLE) and world.has(Rule.SINK_SETTLES)  # without them worse follows, and later
-    if is_known and at_sink.has_open_claim(state.sink):
+    is_settled = world.has(Rule.LOCKED_SETTLE) and world.has(Rule.SINK_SETTLES)  # without them worse follows, and later
+    is_settled &= outcome is not Outcome.UNKNOWN and state.sink.incarnation == 0
+    if is_settled and at_sink.has_open_claim(state.sink):
         raise Broken(f"{label}: it ends {outcome}, and a claim of it is open for nobody")
     others = tuple(held._replace(is_holder=False) for held in state.workers)
     control = state.control._replace(row=None, approved=None)

@@ -113,6 +113,8 @@ def _shown(report: Mapping[str, Any]) -> Shown:
     lines += [f"  {says}" for says in report["not_carried"]]
     lines += [f"  {trade}s: grant {report['roles'][trade]} to their login" for trade in TRADES]
     lines += [f"  granted: {login} is a {trade}" for login, trade in report["granted"].items()]
+    if told := report.get("lanes_told"):
+        lines += [f"  told the source's lanes: {', '.join(told)}"]
     if paths := report["undisciplined_paths"]:
         lines += ["Paths into the record that stay open, and that no fence checks:"]
         lines += [f"  {path['says']}" for path in paths]

@@ -176,6 +176,7 @@ def _moved(body: str, database: str, kit: KitOptions, drill: KitOptions) -> str:
     """A function's body with the pipeline's schema, locks and roles replaced by the drill's."""
     theirs, ours = names_get(kit, database), names_get(drill, database)
     body = body.replace(quoted(kit.schema), quoted(drill.schema))
+    body = body.replace(text(kit.schema), text(drill.schema))
     for name in LOCKED:
         body = body.replace(text(f"{quoted(kit.schema)}.{name}"), text(f"{quoted(drill.schema)}.{name}"))
     for trade in TRADES:
@@ -185,6 +186,7 @@ def _moved(body: str, database: str, kit: KitOptions, drill: KitOptions) -> str:
 
 def _bare(body: str) -> str:
     """A body without what an effect of the pipeline adds to it."""
+    body = re.sub(r"lock_holders\(to_regclass\([^;]*\)\);", "lock_holders(NULL::oid);", body)
     return re.sub(r'PERFORM "[^;]*"\.effects?_of_(event|batch|many)\([^;]*\);|NULL;', "NULL;", body)
 
 

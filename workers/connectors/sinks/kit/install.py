@@ -91,7 +91,17 @@ def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
         connection.execute(kit_sql(options, database))
         return report | {"installed": True}
     _same_or_refuse(found, options)
-    return report | {"installed": False}
+    return report | {"installed": False} | _lanes_told(connection, options)
+
+
+def _lanes_told(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, list[str]]:
+    """Tells a kit that is there the lanes that the options name, where it knows others."""
+    schema, wanted = quoted(options.schema), sorted(options.lanes)
+    known = connection.execute(f"SELECT lanes FROM {schema}.kit").fetchone()
+    if not wanted or known is None or sorted(known[0] or ()) == wanted:
+        return {}
+    connection.execute(f"SELECT {schema}.lanes_tell(%s)", (wanted,))
+    return {"lanes_told": wanted}
 
 
 def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:

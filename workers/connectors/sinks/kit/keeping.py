@@ -17,7 +17,7 @@ from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
 PINNED = (
     ("TimeZone", "UTC"),
-    ("DateStyle", "ISO, YMD"),
+    ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "postgres"),
     ("bytea_output", "hex"),
     ("extra_float_digits", "1"),
