@@ -14,6 +14,7 @@ from recovery_api.domain.errors import Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import KitWorld
 from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.registry import connector_make
 from workers.connectors.sinks.kit import KIT_VERSION
 from workers.connectors.sinks.kit.releases import Release, releases_of
 
@@ -131,6 +132,16 @@ def test_r6_what_others_may_read_is_no_way_into_the_record(world: KitWorld) -> N
     world.admin.execute(world.sql("GRANT SELECT ON {schema}.accepted TO pg_monitor"))
     assert {path for path, _, _ in world.sink.undisciplined_paths()} <= {"superuser"}
     assert world.sink.capability().has_fence
+
+
+def test_r6_kit_in_a_database_of_another_name_is_the_same_kit(world: KitWorld, tmp_path: Path) -> None:
+    """Its roles are named after the database it was installed in: a copy of that database has another name."""
+    options = {name: value for name, value in world.options.items() if name != "prefix"}
+    (tmp_path / "recoverer").write_text(world.recoverer)
+    sink = connector_make("postgresql_kit", {"connection": f"file:{tmp_path / 'recoverer'}", **options})
+    assert sink.kit.prefix is None
+    assert {path for path, _, _ in sink.undisciplined_paths()} <= {"superuser"}
+    assert sink.capability().has_fence
 
 
 @pytest.mark.parametrize("release", ENDS, ids=lambda release: release.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -236,9 +237,16 @@ def test_r7_kit_newer_than_this_fencepost_is_refused_as_such(world: KitWorld) ->
         kit_upgrade(world.admin, world.kit)
 
 
-def test_r7_upgrade_where_no_kit_is_says_to_install_one(world: KitWorld) -> None:
-    from dataclasses import replace
+def test_r7_upgrade_keeps_the_roles_that_the_kit_was_installed_with(world_make: Callable[..., KitWorld]) -> None:
+    """Also where its options would name others now, as in a copy of the database under another name."""
+    world = world_make(release=EARLIER[-1])
+    report = kit_upgrade(world.admin, replace(world.kit, prefix=None))
+    assert (report["upgraded"], report["roles"]["relay"]) == (True, world.names.relay)
+    assert world.deliver(world.connect(world.relay), 0, 1) == "accepted"
+    assert not_as_installed(world) == []
 
+
+def test_r7_upgrade_where_no_kit_is_says_to_install_one(world: KitWorld) -> None:
     with pytest.raises(NotFound, match="without --upgrade"):
         kit_upgrade(world.admin, replace(world.kit, schema="nothing here"))
 

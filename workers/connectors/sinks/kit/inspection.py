@@ -18,7 +18,7 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.expected import Difference, differences
 from workers.connectors.sinks.kit.facts import installed_read
-from workers.connectors.sinks.kit.install import kit_version_get
+from workers.connectors.sinks.kit.install import kit_as_named, kit_version_get
 from workers.connectors.sinks.kit.record import latest_read
 from workers.connectors.sinks.kit.versions import FACTS_TABLE, is_known, unfenced_by_version, version_refuse
 from workers.connectors.sinks.kit.ways import ways_read
@@ -91,7 +91,7 @@ def _test(connection: psycopg.Connection[Any], kit: KitOptions) -> tuple[Connect
         problems.append(f"The kit was installed with another effect: {found['effect']}.")
         return ConnectionReport(False, facts, tuple(problems)), Found(), version
     rights = _one(connection, _RIGHTS, kit.schema)
-    groups = names_get(kit, server["database"])
+    groups = names_get(kit_as_named(connection, kit), server["database"])
     if not rights["can_read"]:
         problems.append(f"This login cannot read the record. GRANT {groups.auditor} TO {server['role']};")
     elif rights["is_filtered"]:
@@ -182,8 +182,10 @@ def paths_read(connection: psycopg.Connection[Any], kit: KitOptions) -> list[tup
 
 def kit_look(connection: psycopg.Connection[Any], kit: KitOptions, version: int) -> Found:
     """Compares what is installed with what this version installs, object by object, and looks for ways around it."""
-    names = names_get(kit, connection.info.dbname)
-    differing = differences(installed_read(connection, kit, names), kit, connection.info.dbname, version)
+    database = connection.info.dbname
+    kit = kit_as_named(connection, kit)
+    names = names_get(kit, database)
+    differing = differences(installed_read(connection, kit, names), kit, database, version)
     query = sql.SQL("SELECT path, role, says FROM {}.undisciplined_paths()").format(sql.Identifier(kit.schema))
     own = list(connection.execute(query)) if _is_callable(connection, kit.schema) else []
     speaks = own and not any(one.object.startswith(TELLS) for one in differing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
 from workers.connectors.sinks.kit.versions import FACTS_TABLES, version_refuse
 
 OLDEST_SERVER = 150000
+OWNER_SUFFIX = "_owner"
 
 
 def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -71,6 +73,18 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
             )
         place = f"{quoted(schema)}.{quoted(found['relname'])}"
         return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {place}").fetchone()
+
+
+def kit_as_named(connection: psycopg.Connection[Any], options: KitOptions) -> KitOptions:
+    """The options with the prefix that the installed kit's roles have: in a copy of a database under another name, or
+    where the prefix was left out at registering, the roles are not those that the options would make now."""
+    row = connection.execute(
+        "SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = %s",
+        (options.schema,),
+    ).fetchone()
+    if row is None or not row[0].endswith(OWNER_SUFFIX):
+        return options
+    return replace(options, prefix=row[0].removesuffix(OWNER_SUFFIX))
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from psycopg import sql
 from recovery_api.domain.errors import NotFound, SinkBusy
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, lock_key, names_get, quoted, roles_sql
-from workers.connectors.sinks.kit.install import effect_refuse, errors_told, kit_version_get
+from workers.connectors.sinks.kit.install import effect_refuse, errors_told, kit_as_named, kit_version_get
 from workers.connectors.sinks.kit.keeping import rows_keep, table_keep
 from workers.connectors.sinks.kit.leaving import grants_carry, parked_drop
 from workers.connectors.sinks.kit.releases import releases_of
@@ -60,6 +60,7 @@ def kit_upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dic
 def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
     database = connection.info.dbname
     connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
+    options = kit_as_named(connection, options)
     _execute(connection, roles_sql(options, database))
     found = kit_version_get(connection, options.schema)
     if found is None:
