@@ -3,13 +3,14 @@
 VENV ?= .venv
 PYTHON ?= python3
 ARGS ?=
+TEST_WORKERS ?= 3
 PY := $(VENV)/bin/python
 LAUNCH := $(PY) -m workers.embedded
 TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-fast kit-release lint format types contracts check bench chaos explore worker web shell manage clean
+.PHONY: help venv demo test test-fast kit-release lint format types contracts check bench chaos explore guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -40,8 +41,8 @@ web: venv  ## the pages, on this machine only
 worker: venv  ## a Celery worker with its schedule
 	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --beat --queues spark,default --without-mingle --without-gossip --schedule var/celerybeat-schedule $(ARGS)
 
-test: venv  ## every test, with all services (ARGS="tests/unit -k name")
-	@$(TEMPORARY) -- $(PY) -m pytest $(ARGS)
+test: venv  ## every test, with all services, in three processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
 
 test-fast: venv  ## in a minute or two: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(FAST) $(ARGS)
@@ -63,6 +64,9 @@ check: venv  ## Django's own checks, and no migration missing
 
 chaos: venv  ## servers killed and workers stopped under recoveries, in random order (ARGS="--rounds 100 --seed 7")
 	@FENCEPOST_HTTPS=false $(PY) -m tests.chaos $(ARGS)
+
+guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS="--changed", ARGS="--only fence")
+	@$(TEMPORARY) -- $(PY) -m tests.guards $(ARGS)
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)

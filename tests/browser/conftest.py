@@ -20,6 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 from recovery_api.domain.access import Role
 from recovery_api.models import Intent, IntentState
 from tests.integration.recovery.world import World, world_make
+from tests.programs import program_missing
 from workers.runners import intent_run
 
 PASSWORD = "not for production"
@@ -33,7 +34,7 @@ WAIT_MS = 120_000
 def chromium() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
-        pytest.skip(INSTALL)
+        program_missing(INSTALL)
     # Playwright's loop runs in this thread, and Django takes it for an asynchronous caller.
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

@@ -15,13 +15,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.contract.sink_engines import batch_make
 from tests.integration.kit.kit_world import PASSWORD, KitWorld
 from tests.integration.postgresql.mapped_tables import Bench
+from tests.programs import program_missing
 from workers.embedded.processes import wait_until
 from workers.embedded.services import port_free
 
 PGBOUNCER = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
 START_SECONDS = 20.0
 
-pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is missing: apt install pgbouncer")
 
 CONFIGURATION = """
 [databases]
@@ -45,6 +45,8 @@ def pooled(dsn: str, port: int) -> str:
 @pytest.fixture
 def pooler(world: KitWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a PgBouncer before the run's PostgreSQL."""
+    if PGBOUNCER is None:
+        program_missing("PgBouncer is missing: apt install pgbouncer")
     folder = tmp_path_factory.mktemp("pgbouncer")
     server = conninfo_to_dict(world.dsn)
     listen = port_free()
@@ -80,7 +82,7 @@ def pooler(world: KitWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def _reachable(folder: Path) -> Path:
     """The folder, with every folder above it open to pass through: pytest's own are closed to others."""
     for parent in folder.parents:
-        if parent.stat().st_uid == os.geteuid() and parent.name.startswith("pytest-"):
+        if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("pytest-", "popen-")):
             parent.chmod(0o711)
     return folder
 
