@@ -38,6 +38,7 @@ def test_kit_gives_the_answers_of_every_case(name: str, kit_engine: KitEngine) -
     assert not _failures(name, kit_engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [r for r in releases() if r.version < KIT_VERSION], ids=lambda r: r.name)
 def test_r7_upgraded_kit_gives_the_answers_of_every_case(release: Release, upgraded_dsn: str) -> None:
     """From every text that was ever installed; of the random cases a part each, all of them in all."""

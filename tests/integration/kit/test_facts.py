@@ -9,6 +9,7 @@ import json
 import os
 
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.contract.sink_engines import kit_make
@@ -16,6 +17,8 @@ from workers.connectors.sinks.kit import kit_sql, names_get
 from workers.connectors.sinks.kit.expected import REFERENCE_WAIT_SECONDS, differences, facts_of
 from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.releases import FOLDER, releases
+
+pytestmark = pytest.mark.slow
 
 PREPARE = """
     CREATE TABLE IF NOT EXISTS facts_letters (id text PRIMARY KEY, body jsonb);

@@ -144,6 +144,7 @@ def test_r6_kit_in_a_database_of_another_name_is_the_same_kit(world: KitWorld, t
     assert sink.capability().has_fence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ENDS, ids=lambda release: release.name)
 def test_r7_older_kit_is_read_and_not_written_and_each_refusal_names_its_version(
     world_make: Callable[..., KitWorld], release: Release

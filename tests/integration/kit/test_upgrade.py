@@ -20,6 +20,8 @@ from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.releases import Release, releases
 from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
+pytestmark = pytest.mark.slow
+
 EARLIER = [release for release in releases() if release.version < KIT_VERSION]
 TARGET = 'DROP TABLE IF EXISTS "Letters"; CREATE TABLE "Letters" (id text PRIMARY KEY, body jsonb)'
 EFFECT = """
