@@ -51,7 +51,7 @@ def test_t18_queued_work_says_when_the_last_worker_was_heard_of(pipeline, now, l
     worker_say_present("host/3", ["spark"], later(minutes=4))
     assert "busy with other work" in intent_waiting(intent, later(minutes=4)).remedy
     worker_say_present("host/3", ["spark"], later(minutes=4), is_stopping=True)
-    assert "No worker has been heard of" in intent_waiting(intent, later(minutes=4)).says
+    assert "No worker is running" in intent_waiting(intent, later(minutes=4)).says
     worker_say_gone("host/3")
     assert worker_last_seen() == now
 

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
-from workers.connectors.sinks.kit import Names, quoted
+from workers.connectors.sinks.kit import Names
 
 _ACL = """coalesce((SELECT string_agg(g.says, ', ' ORDER BY g.says) FROM (
         SELECT CASE WHEN x.grantee = 0 THEN 'PUBLIC' ELSE coalesce(r.says, pg_get_userbyid(x.grantee)) END || ' '
@@ -123,7 +123,8 @@ _KEY = """
     SELECT format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, NULL), CASE WHEN a.attcollation <> t.typcollation
         THEN '; collation ' || coalesce(nullif(a.attcollation, 0)::regcollation::text, 'none') ELSE '' END
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = to_regclass(%s) AND a.attname = %s AND NOT a.attisdropped"""
+    JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = %s AND c.relname = %s AND a.attname = %s AND NOT a.attisdropped"""
 
 _BODIES = """
     SELECT p.proname::text || '(' || pg_get_function_identity_arguments(p.oid) || ')', p.prosrc
@@ -151,12 +152,12 @@ class Installed:
 def installed_read(connection: psycopg.Connection[Any], kit: KitOptions, names: Names) -> Installed:
     """Everything that lies in the kit's schema, whoever put it there. Any login may ask: the catalogue is everybody's."""
     roles = [names.owner, names.relay, names.recoverer, names.auditor]
-    target = f"{quoted(kit.effect.schema)}.{quoted(kit.effect.name)}"
+    key_of = (kit.effect.schema, kit.effect.name, kit.effect.key)
     with connection.transaction():
         connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
         rows = connection.execute(_FACTS, {"schema": kit.schema, "roles": roles}).fetchall()
         bodies = connection.execute(_BODIES, (kit.schema,)).fetchall()
-        key = connection.execute(_KEY, (target, kit.effect.key)).fetchone() if kit.effect.kind == "target" else None
+        key = connection.execute(_KEY, key_of).fetchone() if kit.effect.kind == "target" else None
         spelled = connection.execute("SELECT quote_ident(%s)", (kit.schema,)).fetchone()
     assert spelled is not None
 

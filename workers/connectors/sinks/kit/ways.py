@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
-from workers.connectors.sinks.kit import Names, quoted
+from workers.connectors.sinks.kit import Names
 from workers.connectors.sinks.kit.versions import FACTS_TABLES
 
 Path = tuple[str, str | None, str]
@@ -44,7 +44,7 @@ _FUNCTIONS = """
 _VIEWS = """
     WITH RECURSIVE over AS (
         SELECT c.oid, c.oid AS base FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-            WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p') OR c.oid = to_regclass(%(target)s)
+            WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p') OR n.nspname = %(target_schema)s AND c.relname = %(target)s
         UNION
         SELECT w.ev_class, over.base FROM over
             JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = over.oid AND d.classid = 'pg_rewrite'::regclass
@@ -73,8 +73,16 @@ _EVENT_TRIGGERS = """
 
 def ways_read(connection: psycopg.Connection[Any], kit: KitOptions, names: Names) -> list[Path]:
     """Each way as path, role and a sentence."""
-    target = f"{quoted(kit.effect.schema)}.{quoted(kit.effect.name)}" if kit.effect.kind == "target" else None
-    given = {"schema": kit.schema, "owner": names.owner, "target": target, "kits": FACTS_TABLES}
+    is_mapped = kit.effect.kind == "target"
+    given = {
+        "schema": kit.schema,
+        "owner": names.owner,
+        "target_schema": kit.effect.schema
+        if is_mapped
+        else None,  # looked up in the catalogue: no right on it is needed
+        "target": kit.effect.name if is_mapped else None,
+        "kits": FACTS_TABLES,
+    }
     with connection.transaction():
         connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
         functions = connection.execute(_FUNCTIONS, given).fetchall()
