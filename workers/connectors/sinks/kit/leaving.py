@@ -68,7 +68,7 @@ def grants_carry(connection: psycopg.Connection[Any], parked: str, schema: str, 
             WHERE p.pronamespace = %(place)s::regnamespace"""
     rows = connection.execute(
         "SELECT kind, name, CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who, privilege_type"
-        f" FROM ({query}) g WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = g.grantee AND r.rolname = ANY (%(ours)s))"
+        f" FROM ({query}) g WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = g.grantee AND r.rolname = ANY (%(ours)s))"  # nosec B608 # built of constants; names are quoted
         " AND NOT EXISTS (SELECT FROM pg_namespace o WHERE o.nspname = %(parked)s AND o.nspowner = g.grantee) ORDER BY 1, 2, 3, 4",
         {"parked": parked, "place": quoted(parked), "ours": ours},
     ).fetchall()
