@@ -97,14 +97,15 @@ def test_l1_a_cut_reply_of_the_fires_commit_is_settled(world: World, proxy: Prox
 
 def test_l1_a_backend_at_work_is_waited_for_past_the_deadline(world: World, proxy: Proxy) -> None:
     """Its deadline is two seconds; the fire takes five, at work all the time, and is asked for once."""
+    world.commit(["e1"])
+    approved = world.approve(world.plan())
     with psycopg.connect(world.sink_dsn) as sink:
         sink.execute(
             "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
             " WHILE clock_timestamp() < statement_timestamp() + interval '5 s' LOOP END LOOP; RETURN NULL; END $$"
         )
         sink.execute("CREATE TRIGGER slow AFTER INSERT ON fencepost.accepted EXECUTE FUNCTION slow()")
-    world.commit(["e1"])
-    recovery = world.request(world.approve(world.plan()))
+    recovery = world.request(approved)
     assert ended(recovery.intents.get()) == []
     recovery.refresh_from_db()
     assert (recovery.outcome, recovery.generations.count()) == (RecoveryOutcome.EXACTLY_ONCE, 1), recovery.says

@@ -30,9 +30,10 @@ def main() -> None:
     from workers.management.commands.demo import Command
 
     class Unfenced(Story):
-        def introduce(self) -> None:
-            super().introduce()
+        def release(self) -> None:
+            """After the recovery: a plan would have noticed that the kit is not what was installed."""
             fence_remove(self.world.mail, self.world.kit_schema)
+            super().release()
 
     class SabotagedCommand(Command):
         story = Unfenced

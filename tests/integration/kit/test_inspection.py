@@ -199,3 +199,19 @@ def test_r7_kit_of_a_newer_version_is_refused_as_such(world: KitWorld, tmp_path:
     assert "Upgrade Fencepost" in report.problems[0]
     with pytest.raises(Unsuitable, match="version 99"):
         world.sink.claim(1, {})
+
+
+def test_r6_a_target_in_a_closed_schema_is_compared_whatever_the_order_of_its_columns(
+    world_make: Callable[..., KitWorld], tmp_path: Path
+) -> None:
+    """Registered options are JSON, which keeps no order of members; the recoverer needs no right on the schema."""
+    columns = {"customer": "customer", "cents": "cents", "state": "state"}
+    prepare = (
+        "DROP SCHEMA IF EXISTS post CASCADE; CREATE SCHEMA post;"
+        " CREATE TABLE post.letters (number text PRIMARY KEY, customer text, cents text, state text)"
+    )
+    mapped = {"target": "letters", "target_schema": "post", "target_key": "number"}
+    world = world_make(prepare=prepare, target_columns=columns, **mapped)
+    world.options["target_columns"] = dict(reversed(columns.items()))
+    capability = world.sink_as(world.recoverer, tmp_path).capability()
+    assert capability.has_fence, capability.unfenced_because

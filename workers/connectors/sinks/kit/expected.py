@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from recovery_api.domain.kinds.postgresql_kit import KitOptions
-from workers.connectors.sinks.kit import kit_sql, quoted
+from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
+from workers.connectors.sinks.kit import kit_sql, quoted, text
 from workers.connectors.sinks.kit.facts import Installed, KeyType
 from workers.connectors.sinks.kit.releases import FOLDER, Release, releases_of
 
@@ -80,7 +80,11 @@ def bodies_of(release: Release, options: KitOptions, database: str) -> Mapping[s
 
 def differences(installed: Installed, options: KitOptions, database: str, version: int) -> list[Difference]:
     """How what is installed differs from what this version installs; from the nearest of its texts."""
-    asked = replace(options, lock_wait_seconds=_wait_installed(installed) or options.lock_wait_seconds)
+    asked = replace(
+        options,
+        lock_wait_seconds=_wait_installed(installed) or options.lock_wait_seconds,
+        effect=_as_ordered(installed, options.effect),
+    )
     by_release = [
         [*_facts_differ(installed, release, asked), *_bodies_differ(installed, release, asked, database)]
         for release in releases_of(version)
@@ -94,6 +98,15 @@ def _wait_installed(installed: Installed) -> int | None:
         if name.startswith("function begin(") and (said := _WAIT.search(fact)):
             return int(said[2])
     return None
+
+
+def _as_ordered(installed: Installed, effect: Effect) -> Effect:
+    """The effect with its columns in the order in which the installed text names them: registered options keep none."""
+    body = next((found for name, found in installed.bodies.items() if name.startswith("effect_of_event(")), "")
+    places = {member: body.find(f".content -> {text(member)}") for member in effect.columns}
+    return replace(
+        effect, columns={member: effect.columns[member] for member in sorted(places, key=places.__getitem__)}
+    )
 
 
 def _facts_differ(installed: Installed, release: Release, options: KitOptions) -> Iterator[Difference]:
