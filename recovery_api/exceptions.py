@@ -25,7 +25,7 @@ from rest_framework import exceptions as rest
 from rest_framework.response import Response
 
 from recovery_api.domain import errors
-from recovery_api.rows import wide_as_text
+from recovery_api.wide_numbers import wide_as_text
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The control plane's rows as JSON objects: one spelling for commands, REST and pages.
 
 Coordinates are in the source's spelling; times are ISO 8601 in UTC. Commands print counts as numbers; REST gives every
-whole number as text (`wide_as_text`), so that no reader of JSON rounds one.
+whole number as text (`wide_numbers`), so that no reader of JSON rounds one.
 """
 
 from __future__ import annotations
@@ -36,44 +36,12 @@ from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.recoveries import recovery_steering
 from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
+from recovery_api.wide_numbers import wide_as_text
 
 Row = dict[str, Any]
 
 
-SMALL = frozenset({"exit_code", "attempts", "part", "parts", "status", "drill_every_hours"})
-"""Whole numbers that REST gives as numbers: they are small by definition."""
-AS_GIVEN = frozenset({"options", "certificate"})
-"""Members that REST gives as they are: what somebody configured, and what a digest was taken of."""
-EXACT_TO = 2**53
 TOKEN_SHOWN = 8
-
-
-def wide_as_text(value: Any) -> Any:
-    """A row as REST gives it: every whole number as text but those of `SMALL` and, below 2^53, inside `AS_GIVEN`.
-
-    >>> wide_as_text({"lost": 3, "exit_code": 1, "options": {"batch_limit": 9}, "done": True, "rate": 1.5})
-    {'lost': '3', 'exit_code': 1, 'options': {'batch_limit': 9}, 'done': True, 'rate': 1.5}
-    """
-    if isinstance(value, Mapping):
-        return {name: _member(name, one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [wide_as_text(one) for one in value]
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _member(name: str, value: Any) -> Any:
-    if name in SMALL and isinstance(value, int):
-        return value
-    return _past_exact_as_text(value) if name in AS_GIVEN else wide_as_text(value)
-
-
-def _past_exact_as_text(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _past_exact_as_text(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_past_exact_as_text(one) for one in value]
-    is_wide = isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT_TO
-    return str(value) if is_wide else value
 
 
 def end_as_row(end: End, reader: str = "") -> Row:

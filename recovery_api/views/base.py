@@ -14,9 +14,10 @@ from rest_framework.views import APIView
 from recovery_api.domain.errors import BadInput, NotFound
 from recovery_api.exceptions import CONTENT_TYPE
 from recovery_api.models import Intent, Pipeline
-from recovery_api.rows import Row, intent_as_row, wide_as_text
+from recovery_api.rows import Row, intent_as_row
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.serializers.fields import Query
+from recovery_api.wide_numbers import wide_as_text
 
 T = TypeVar("T")
 LOOK_AGAIN_SECONDS = "1"

@@ -19,8 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from recovery_api.exceptions import BadRequest
-from recovery_api.rows import Row, wide_as_text
+from recovery_api.rows import Row
 from recovery_api.serializers.fields import Query, Text, WholeWord
+from recovery_api.wide_numbers import wide_as_text
 
 LIMIT, LIMIT_MOST = 50, 200
 SALT = "fencepost.cursor"

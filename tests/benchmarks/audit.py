@@ -15,8 +15,8 @@ import duckdb
 import psycopg
 
 from tests.benchmarks.measure import Peak, copy_across, copy_away, databases, in_parallel, rounds, say
-from workers.connectors.base import Width
 from workers.connectors.postgresql import canonical_sql
+from workers.connectors.readings import Width
 from workers.spark.jobs.audit import AuditRequest, evidence_read
 from workers.spark.ranges import EndSpec
 from workers.spark.session import session_get

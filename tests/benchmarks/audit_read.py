@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from tests.benchmarks.audit import CONTENT
 from tests.benchmarks.measure import copy_away, databases, in_parallel, rounds, say
-from workers.connectors.base import CoordinateRange, Reading, Width
 from workers.connectors.postgresql import canonical_sql
+from workers.connectors.readings import CoordinateRange, Reading, Width
 from workers.connectors.registry import connector_make
 
 DIGEST = canonical_sql.payload_digest(

@@ -15,7 +15,8 @@ from psycopg.types.json import Jsonb
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
-from workers.connectors.base import BatchDigest, CoordinateRange, Width
+from workers.connectors.base import BatchDigest
+from workers.connectors.readings import CoordinateRange, Width
 from workers.connectors.registry import connector_make
 from workers.connectors.sinks.kit import kit_sql, names_get, staging
 from workers.connectors.sinks.kit.install import kit_install

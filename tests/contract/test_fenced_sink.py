@@ -16,7 +16,8 @@ from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
 from tests.contract.sink_engines import batch_make, digest_make, event_make, kit_make, rows_make
-from workers.connectors.base import CoordinateRange, FencedSink, Width
+from workers.connectors.base import FencedSink
+from workers.connectors.readings import CoordinateRange, Width
 from workers.connectors.registry import connector_make
 from workers.connectors.sinks.kit import kit_sql
 from workers.connectors.sinks.kit.install import kit_install

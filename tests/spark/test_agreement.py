@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from recovery_api.domain.coordinates import Coordinate
 from tests.contract import verdict_cases as vc
 from tests.spark.test_ranges_vectors import ends_of, spec_of, tables_make
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.kernel import fold
 from workers.spark import ranges

@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.spark import ranges
 from workers.spark.ranges import EndSpec, MeetSpec

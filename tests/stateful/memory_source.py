@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds.base import Kind, Option
-from workers.connectors.base import (
+from workers.connectors.readings import (
     ConnectionReport,
     CoordinateRange,
     CursorReading,

@@ -27,7 +27,7 @@ from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
-from workers.connectors.base import LaneReading, SafeFrontier, Width
+from workers.connectors.readings import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
 from workers.evidence.folder import folder_probe
 from workers.spark import session as engine

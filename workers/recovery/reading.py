@@ -12,7 +12,7 @@ from django.utils import timezone
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate, coordinate_format
 from recovery_api.models import Intent
 from recovery_api.services.event_reads import CONTENT_LIMIT_BYTES, event_read_record
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.connectors.registry import connector_make
 from workers.evidence.schemas import COORDINATE
 

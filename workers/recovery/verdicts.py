@@ -22,7 +22,7 @@ from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
-from workers.connectors.base import LaneReading, SafeFrontier
+from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
 from workers.spark.jobs.audit import Evidence, LaneEvidence

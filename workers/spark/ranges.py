@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError
-from workers.connectors.base import CoordinateRange, LateRows, Reading, Width
+from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.registry import connector_make
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, entry_digests

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from recovery_api.domain.errors import Refused, SinkBusy
 from tests.integration.kit.kit_world import KitWorld
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 
 
 def test_relays_with_long_transactions_do_not_overtake_a_waiting_claim(world: KitWorld) -> None:

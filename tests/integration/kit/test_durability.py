@@ -13,9 +13,9 @@ from psycopg import sql
 from recovery_api.domain.errors import NotFlushed
 from tests.chaos.servers import Server
 from tests.contract.sink_engines import batch_make, digest_make, kit_make
-from workers.connectors.base import CoordinateRange, Width
 from workers.connectors.postgresql.connection import Address
 from workers.connectors.postgresql.flushing import flush_wait
+from workers.connectors.readings import CoordinateRange, Width
 from workers.connectors.registry import connector_make
 from workers.connectors.sinks.kit.install import kit_install
 from workers.embedded.postgres import PostgreSQL

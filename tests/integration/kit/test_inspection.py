@@ -13,7 +13,7 @@ from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import KitWorld
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.connectors.registry import connector_make
 from workers.connectors.sinks.kit import KIT_VERSION
 from workers.connectors.sinks.kit.releases import Release, releases_of

@@ -150,7 +150,7 @@ def test_a_source_behind_a_pooler_is_named_and_reads_the_same(world: KitWorld, p
 
 
 def _rows(source: object, reading: object, range_: object) -> list[int]:
-    from workers.connectors.base import Width
+    from workers.connectors.readings import Width
 
     batches = source.read_history(reading, range_, Width.COORDINATE)  # type: ignore[attr-defined]
     return [position for batch in batches for position in batch.column("position").to_pylist()]

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import KitWorld
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 
 HOSTILE = {
     "standard_conforming_strings": "off",

@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
-from workers.connectors.base import CoordinateRange, Reading, Width
+from workers.connectors.readings import CoordinateRange, Reading, Width
 from workers.connectors.registry import connector_make
 
 WHOLE = CoordinateRange("0", None, None)

@@ -11,7 +11,7 @@ from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput, NotFound, Refused, SnapshotLost, Unreachable, Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, digests, history, rows_of
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import canonical
 from workers.evidence.schemas import ACCEPTED, HISTORY
 

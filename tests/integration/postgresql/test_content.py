@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from recovery_api.domain.errors import Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, digests, history, rows_of
-from workers.connectors.base import Width
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.postgresql.table_reader import TableReader
+from workers.connectors.readings import Width
 from workers.evidence import canonical
 from workers.evidence.canonical import ABSENT
 

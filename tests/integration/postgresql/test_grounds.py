@@ -11,7 +11,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
 from recovery_api.domain.grounds import Standing
 from tests.integration.postgresql.mapped_tables import Bench, lane
-from workers.connectors.base import SafeFrontier
+from workers.connectors.readings import SafeFrontier
 
 LOCKED = {"share_lock": True, "lock_timeout_ms": 50, "lock_tries": 2}
 TABLE = "CREATE TABLE outbox (id bigint GENERATED {how} AS IDENTITY PRIMARY KEY, key text, content jsonb)"

@@ -10,7 +10,7 @@ from psycopg.conninfo import make_conninfo
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, BadInput, FencepostError, NotFound, Unreachable, Unsuitable
 from tests.integration.postgresql.mapped_tables import Bench, history, lane
-from workers.connectors.base import ConnectionReport, Width
+from workers.connectors.readings import ConnectionReport, Width
 
 TABLE = "CREATE TABLE outbox (id bigint PRIMARY KEY, key text, op text, content jsonb, at timestamptz)"
 

@@ -9,7 +9,7 @@ import pytest
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench
-from workers.connectors.base import LateRows, Width
+from workers.connectors.readings import LateRows, Width
 from workers.connectors.registry import connector_make
 
 TABLE = "CREATE TABLE outbox (id bigint PRIMARY KEY, content jsonb)"

@@ -17,7 +17,7 @@ from tests.integration.postgresql.mapped_tables import (
     rows_of,
     spelled,
 )
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 
 NAMES = [
     "OutboxEvents",

@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import Bench, history, lane, spelled
-from workers.connectors.base import Width
+from workers.connectors.readings import Width
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.services import Place
 from workers.recovery.verdicts import findings_page, lane_verdicts

@@ -7,7 +7,7 @@ import pytest
 from recovery_api.domain.coordinates import Coordinate, coordinate_parse
 from recovery_api.domain.errors import Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, history, lane, rows_of, spelled
-from workers.connectors.base import Width
+from workers.connectors.readings import Width
 
 IDENTITY = "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, content jsonb)"
 WITH_XID = """

@@ -8,7 +8,7 @@ import pytest
 
 from recovery_api.domain.errors import FencepostError
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, history, rows_of
-from workers.connectors.base import Width
+from workers.connectors.readings import Width
 
 SECRET = "sessionid9f8e7d"
 TABLE = f"""

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.base import CoordinateRange
+from workers.connectors.readings import CoordinateRange
 
 SHIFT = 2**63
 INTEGERS = ("int2", "int4", "int8")

@@ -17,9 +17,9 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.base import CoordinateRange
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import packed_integer, read_packed
+from workers.connectors.readings import CoordinateRange
 
 ROWS_A_BLOCK = 131_072
 CELLS_LEAST, CELLS_MOST = 64, 2048

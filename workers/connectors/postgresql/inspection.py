@@ -16,7 +16,6 @@ from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
 from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
-from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.catalogue import RELKINDS
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
@@ -36,6 +35,7 @@ from workers.connectors.postgresql.retention import dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
+from workers.connectors.readings import ConnectionReport
 
 ROWS_LOOKED_AT = 1000
 ROWS_COUNTED = 10_000

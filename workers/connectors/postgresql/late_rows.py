@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
-from workers.connectors.base import CoordinateRange, LateRows
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import column_of_row
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.postgresql.packed import Packed, packed_integer, packed_some, read_packed
+from workers.connectors.readings import CoordinateRange, LateRows
 
 KEYS = ["position", "ordinal"]
 YOUNG_POSITION, YOUNG_ORDINAL = "young position", "young ordinal"

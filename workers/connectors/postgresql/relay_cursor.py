@@ -14,9 +14,9 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_parse
 from recovery_api.domain.errors import BadCoordinate, FencepostError
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
-from workers.connectors.base import CursorReading
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.identifiers import qualified
+from workers.connectors.readings import CursorReading
 
 CHARACTERS = 100
 """More than any coordinate has, however it is written."""

@@ -20,8 +20,8 @@ import psycopg
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
 from recovery_api.domain.grounds import Standing, doubts_say, standing_of
-from workers.connectors.base import SafeFrontier
 from workers.connectors.postgresql.open_transactions import OpenTransaction, open_transactions
+from workers.connectors.readings import SafeFrontier
 
 TRANSACTION_IDS, SHARE_LOCK, GRACE, REPLICA = "transaction ids", "share lock", "grace", "replica replay"
 SHIFT = 2**63

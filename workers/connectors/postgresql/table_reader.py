@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import BadInput, Unsuitable
-from workers.connectors.base import CoordinateRange, LateRows
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.content import LANE, digests_complete, op_unmapped
 from workers.connectors.postgresql.extent import blocks_of
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import Packed, packed_integer, read_packed
+from workers.connectors.readings import CoordinateRange, LateRows
 
 WHOLE = CoordinateRange(LANE, None, None)
 

@@ -27,14 +27,11 @@ from workers.connectors.base import (
     BatchDigest,
     ClaimReading,
     ClaimsFound,
-    ConnectionReport,
-    CoordinateRange,
     DrillNamespace,
     GenerationReading,
-    Reading,
     SinkState,
-    Width,
 )
+from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.sinks.memory_rows import (
     COLUMNS,
     HEAD,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.base import CoordinateRange, LaneReading, SafeFrontier, Width
+from workers.connectors.readings import CoordinateRange, LaneReading, SafeFrontier, Width
 from workers.evidence import schemas
 from workers.evidence.canonical import (
     ABSENT,

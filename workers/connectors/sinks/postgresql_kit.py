@@ -7,7 +7,6 @@ SinkBusy with the names of those it waited for.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,13 +29,9 @@ from workers.connectors.base import (
     BatchDigest,
     ClaimReading,
     ClaimsFound,
-    ConnectionReport,
-    CoordinateRange,
     DrillNamespace,
     GenerationReading,
-    Reading,
     SinkState,
-    Width,
 )
 from workers.connectors.deadlines import ASKING, Step
 from workers.connectors.postgresql.connection import (
@@ -49,7 +44,10 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
+from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
+from workers.connectors.sinks.kit.deliveries import events_as_json
+from workers.connectors.sinks.kit.holders import holders_say
 from workers.connectors.sinks.kit.install import kit_version_get
 from workers.connectors.sinks.kit.versions import version_refuse
 from workers.faults import Point, crash_point
@@ -203,23 +201,9 @@ class PostgresqlKit:
         return self._step(Step("a start", waits_seconds=wait), "begin(%s, %s)", generation, wait)
 
     def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
-        rows = [
-            {
-                "lane": row["lane"],
-                "position": str(row["position"]),
-                "ordinal": str(row["ordinal"]),
-                "event_id": row["event_id"],
-                "op": row["op"],
-                "key": row["key"],
-                "head_position": head and str(head.position),
-                "head_ordinal": head and str(head.ordinal),
-            }
-            | ({} if row["content"] is None else {"content": _Json(row["content"])})
-            for row in events.to_pylist()
-        ]
         query = "SELECT {schema}.deliver_many(%s, %s::jsonb)"
-        step = Step("a delivery", len(rows), self.kit.lock_wait_seconds)
-        words: list[str] = self._written(query, generation, _json_with_contents(rows), step=step)[0]
+        step = Step("a delivery", len(events), self.kit.lock_wait_seconds)
+        words: list[str] = self._written(query, generation, events_as_json(events, head), step=step)[0]
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
@@ -339,7 +323,7 @@ class PostgresqlKit:
 
     def _answer(self, word: str, detail: Any) -> Answer:
         if word == "busy":
-            raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
+            raise SinkBusy(holders_say(detail), self.kit.lock_wait_seconds)
         return Answer(word, detail or {})
 
     def _written(self, query: str, *arguments: Any, step: Step = ASKING) -> tuple[Any, ...]:
@@ -372,30 +356,3 @@ class PostgresqlKit:
 
 def _claim(row: Mapping[str, Any]) -> ClaimReading:
     return ClaimReading(**{name: row[name] for name in CLAIM_FIELDS if row.get(name) is not None})
-
-
-def _holders(found: list[Mapping[str, Any]]) -> str:
-    """Whom the step waited for, each as a person can find it."""
-    return "; ".join(map(_holder, found)) or "a transaction that has ended meanwhile"
-
-
-def _holder(row: Mapping[str, Any]) -> str:
-    if name := row.get("prepared_transaction"):
-        return f"prepared transaction {name!r} of {row.get('role')} since {row.get('transaction_start')}"
-    known = [f"session {row.get('pid')} ({row.get('application', 'no application name')}, {row.get('role')})"]
-    known.append(f"{row.get('state', 'state not visible')} since {row.get('since', 'unknown')}")
-    known.append(f"in a transaction since {row.get('transaction_start', 'unknown')}")
-    if row.get("query_start"):
-        known.append(f"last query at {row['query_start']}")
-    return ", ".join(known)
-
-
-class _Json(str):
-    """A content that is JSON text already."""
-
-
-def _json_with_contents(rows: list[dict[str, Any]]) -> str:
-    def member(name: str, value: Any) -> str:
-        return f"{json.dumps(name)}: {value if isinstance(value, _Json) else json.dumps(value)}"
-
-    return "[" + ", ".join("{" + ", ".join(member(*pair) for pair in row.items()) + "}" for row in rows) + "]"

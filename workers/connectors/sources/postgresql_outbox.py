@@ -14,16 +14,6 @@ from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
-from workers.connectors.base import (
-    ConnectionReport,
-    CoordinateRange,
-    CursorReading,
-    LaneReading,
-    LateRows,
-    Reading,
-    SafeFrontier,
-    Width,
-)
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import (
@@ -48,6 +38,16 @@ from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
+from workers.connectors.readings import (
+    ConnectionReport,
+    CoordinateRange,
+    CursorReading,
+    LaneReading,
+    LateRows,
+    Reading,
+    SafeFrontier,
+    Width,
+)
 from workers.evidence.schemas import HISTORY
 
 NOT_ASKED = "pin() says what is safe; a reading that is held does not ask again, for what was safe stays safe."

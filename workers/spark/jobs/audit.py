@@ -18,7 +18,7 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.verdicts import LaneCounts
-from workers.connectors.base import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.faults import Point, crash_point

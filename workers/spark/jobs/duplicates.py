@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
-from workers.connectors.base import CoordinateRange, Width
+from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.spark.ranges import MeetSpec, parts_of
 

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.grounds import Standing, came_late, late_says
-from workers.connectors.base import CoordinateRange, LaneReading, LateRows, Reading, SafeFrontier, Width
+from workers.connectors.readings import CoordinateRange, LaneReading, LateRows, Reading, SafeFrontier, Width
 from workers.spark.ranges import parts_of
 
 CHANGED = "what the catalogue showed when it was pinned, who may write the table and how, has changed since"

@@ -13,9 +13,9 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import undisciplined_weaknesses
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
-from workers.connectors.base import ConnectionReport
 from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.poolers import pooler_weaknesses
+from workers.connectors.readings import ConnectionReport
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.expected import Difference, differences
 from workers.connectors.sinks.kit.facts import installed_read
