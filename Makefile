@@ -46,8 +46,8 @@ worker: venv  ## a Celery worker; it sweeps, too
 test: venv  ## every test, with all services, in three processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
 	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
 
-test-fast: venv  ## in a minute or two: rules, kernel, commands' answers and the sink kit, without Spark
-	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -m "not spark and not slow" $(FAST) $(ARGS)
+test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
+	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)
 
 readme: venv  ## README's worked incident, from a real run of the demo
 	@FENCEPOST_WRITE_README=1 $(TEMPORARY) -- $(PY) -m pytest tests/integration/test_demo.py -k a_second_one -q
