@@ -44,7 +44,7 @@ worker: venv  ## a Celery worker; it sweeps, too
 	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --queues spark,default --without-mingle --without-gossip $(ARGS)
 
 test: venv  ## every test, with all services, in three processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
-	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(ARGS)
 
 test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)

@@ -4,6 +4,8 @@ One law: a test sees nothing of a test beside it. An open transaction anywhere i
 every database there, roles belong to the cluster, and a worker takes what it finds at its broker. So the first process
 has the run's servers and each other one starts its own, by the product's launcher, before Django reads its settings.
 Spark is shared: a session there belongs to its process.
+
+Tests are handed out one by one, except those of TOGETHER, whose module takes longer to set up than to run.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ import sys
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 FIRST = "gw0"
 OWN = {"postgres": "DATABASE_URL", "redis": "REDIS_URL"}
 TELL = f"import json, os, sys; print(json.dumps([os.environ[v] for v in {list(OWN.values())}]), flush=True); sys.stdin.read()"
+
+TOGETHER = ("tests/faults/test_infrastructure.py",)
 
 _launcher: subprocess.Popen[str] | None = None
 
@@ -61,6 +66,18 @@ def pytest_unconfigure(config: Any) -> None:
     """The launcher stops its servers when its command's input ends."""
     if _launcher is not None:
         _launcher.communicate(timeout=60)
+
+
+class ByTest(LoadScopeScheduling):
+    """The longest modules first and each in one process; then every test by itself, in the order of collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if file in TOGETHER else nodeid
+
+
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> LoadScopeScheduling:
+    return ByTest(config, log)
 
 
 server_start()

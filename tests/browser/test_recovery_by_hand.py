@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from playwright.sync_api import Page, expect
 from recovery_api.models import Recovery, RecoveryOutcome
 from tests.browser.conftest import PASSWORD, WAIT_MS, Worker
 from tests.integration.recovery.world import World
+from workers.demo.narrator import Narrator
 from workers.demo.oracle import opinion_form
 from workers.demo.recover import Operator
 from workers.demo.visit import incident_leave
@@ -31,7 +33,7 @@ def left(people: None, postgres_admin_dsn: str, tmp_path: Path, spark: Any) -> I
     try:
         made = world_build(postgres_admin_dsn, tmp_path / "credentials", prefix)
         with Worker(), tempfile.TemporaryDirectory(prefix="left-") as directory:
-            found = incident_leave(made, Path(directory), Operator(made, say=lambda line: None))
+            found = incident_leave(made, Path(directory), Operator(made, Narrator(io.StringIO())))
             assert found.counts["lost"] > 0
             yield made
     finally:

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.timeout(1200),
-    pytest.mark.xdist_group("infrastructure"),  # one run for all of them, in one process
 ]
 
 OWN = ("DATABASE_URL", "REDIS_URL", "SPARK_REMOTE", "FENCEPOST_CRASH", "FENCEPOST_PAUSE", "DJANGO_SETTINGS_MODULE")

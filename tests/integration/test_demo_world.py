@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import signal
 import tempfile
@@ -18,6 +19,7 @@ from workers.connectors.credentials import credential_resolve
 from workers.connectors.registry import connector_make
 from workers.demo.business import trade
 from workers.demo.incident import IMPORTED, SLOW_REQUESTS, highest_committed, incident_make
+from workers.demo.narrator import Narrator
 from workers.demo.oracle import letters_differ, opinion_form
 from workers.demo.recover import Operator
 from workers.demo.world import ROLES, World, world_build, world_drop
@@ -37,7 +39,7 @@ def prefix(postgres_admin_dsn: str) -> Iterator[str]:
 def world(postgres_admin_dsn: str, prefix: str, tmp_path: Path) -> World:
     """Built, with the sink kit installed by the command that users have."""
     world = world_build(postgres_admin_dsn, tmp_path / "credentials", prefix)
-    Operator(world, say=lambda line: None).install()
+    Operator(world, Narrator(io.StringIO())).install()
     return world
 
 
