@@ -121,6 +121,19 @@ def test_worker_that_was_taken_over_moves_nothing(recovery, now):
     assert Event.objects.count() == events and recovery_get(recovery.id).generation == 5
 
 
+def test_a_row_in_the_same_state_that_another_moved_meanwhile_is_not_ones_own(recovery, now):
+    """Some steps lead to their own state (a batch is armed again): the state alone does not tell whose turn it is."""
+    for to in ("claiming", "arming"):
+        move(recovery, to, now)
+    zombie = recovery_get(recovery.id)
+    move(recovery, "arming", now, says="Armed again.")
+    with pytest.raises(Refused, match="another got there first"):
+        move(zombie, "staging", now)
+    with pytest.raises(Refused, match="another got there first"):
+        recovery_finish(zombie, outcome=RecoveryOutcome.STOPPED, says="x", actor="worker", now=now)
+    assert recovery_get(recovery.id).state == "arming"
+
+
 def test_zombie_that_reads_the_row_again_is_still_stopped_by_its_intent(recovery, now, later):
     queued = recovery.intents.get()
     dead = intent_take(queued.id, "one", now)
