@@ -113,7 +113,7 @@ class Trial:
         with self._lock:
             self._tried += 1
             if why is None:
-                self._known[guard.protects] = guard.digest(ROOT)
+                self._known[guard.protects] = guard.digest(lane.copy)  # of what was tried
                 noticed_write(self._known)
             else:
                 self.missed.append((guard, why))

@@ -122,16 +122,15 @@ def test_worker_that_was_taken_over_moves_nothing(recovery, now):
 
 
 def test_a_row_in_the_same_state_that_another_moved_meanwhile_is_not_ones_own(recovery, now):
-    """Some steps lead to their own state (a batch is armed again): the state alone does not tell whose turn it is."""
-    for to in ("claiming", "arming"):
-        move(recovery, to, now)
+    """A successor claims anew, so the state is as it was read: the state alone does not tell whose turn it is."""
+    move(recovery, "claiming", now)
     zombie = recovery_get(recovery.id)
-    move(recovery, "arming", now, says="Armed again.")
+    move(recovery, "claiming", now, says="Claiming, another worker.")
     with pytest.raises(Refused, match="another got there first"):
-        move(zombie, "staging", now)
+        move(zombie, "arming", now, generation=4)
     with pytest.raises(Refused, match="another got there first"):
         recovery_finish(zombie, outcome=RecoveryOutcome.STOPPED, says="x", actor="worker", now=now)
-    assert recovery_get(recovery.id).state == "arming"
+    assert (recovery_get(recovery.id).state, recovery_get(recovery.id).generation) == ("claiming", None)
 
 
 def test_zombie_that_reads_the_row_again_is_still_stopped_by_its_intent(recovery, now, later):
