@@ -151,12 +151,10 @@ BEGIN
     Guard(
         "the record is changed by its owner",
         f"{SQL}/guards.sql",
-        "CREATE TRIGGER rows_stay BEFORE UPDATE OR DELETE ON {schema}.accepted\n"
-        "    FOR EACH ROW EXECUTE FUNCTION {schema}.append_only();\n"
-        "CREATE TRIGGER record_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.accepted\n",
-        "CREATE TRIGGER rows_stay BEFORE UPDATE OR DELETE ON {schema}.altered\n"
-        "    FOR EACH ROW EXECUTE FUNCTION {schema}.append_only();\n"
-        "CREATE TRIGGER record_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.altered\n",
+        "    RAISE EXCEPTION USING ERRCODE = 'restrict_violation',\n"
+        "        MESSAGE = format('%I.%I is append-only: %s is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP),\n"
+        "        HINT = 'An acceptance record that forgets makes every verdict about it wrong.';\n",
+        "    RETURN coalesce(NEW, OLD);\n",
         (f"{TESTS}/test_paths.py::test_not_even_owner_or_superuser_changes_what_only_grows",),
     ),
     Guard(
