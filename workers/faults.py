@@ -49,6 +49,8 @@ class Point(StrEnum):
     """Fired and recorded, not audited: no outcome may be claimed yet."""
     BEFORE_HAND_OVER = "before_hand_over"
     """Verified; the relay has not been handed its start."""
+    FRONTIER_PINNED = "reading.pinned"
+    """The frontier is pinned, and neither end's snapshot is open: what commits now lies above it. Nothing is held."""
     DURING_DRILL = "drill.playing"
     """A drill's namespace stands at the sink, and only the next drill takes it away."""
     RELAY_ACCEPTED = "relay.accepted"

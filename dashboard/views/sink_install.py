@@ -1,4 +1,4 @@
-"""The sink kit: its SQL shown for whoever may run it, or run by a worker as whoever may."""
+"""The sink kit: its SQL shown for whoever may run it, or run by a worker as whoever may; or upgraded in place."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _page(request: HttpRequest, about: dict[str, Any], which: dict[str, Any], ur
             intent = sink_install_request(
                 actor=actor(request),
                 now=timezone.now(),
-                is_shown_only=request.POST.get("do") != "install",
+                is_shown_only=request.POST.get("do") not in ("install", "upgrade"),
+                is_upgrade=request.POST.get("do") == "upgrade",
                 connection=form.cleaned_data["connection"] or None,
                 grants=form.grants(),
                 **which,

@@ -34,3 +34,5 @@ class Capability:
     batch_limit: int | None = None
     grounds: tuple[str, ...] = ()
     """How each point was found out, a sentence each, and every path into the record that is not disciplined."""
+    unfenced_because: str = ""
+    """Where a sink of a fenced kind has no fence now: why, and what to do about it."""

@@ -135,6 +135,15 @@ def _previous_run_over(capability: Capability) -> Condition:
     asks = "Is the previous relay run over, or fenced?"
     if capability.has_fence:
         return Condition("P2", asks, True, "The claim raises the sink's fence: nothing of an older run can enter.")
+    if capability.unfenced_because:
+        return Condition(
+            "P2",
+            asks,
+            None,
+            f"{capability.unfenced_because} Without its fence a delayed send of the old run would still be accepted.",
+            "Until then this sink can be audited and planned for, not fired at.",
+            blocks=True,
+        )
     return Condition(
         "P2",
         asks,

@@ -155,7 +155,8 @@ def not_applicable(
     yields = YIELDS[archetype]
     if archetype is Archetype.BLIND:
         yields = f"{yields} {BLIND_BY_PREFERENCE[preference]}"
-    if archetype is not Archetype.FENCED or not capability.has_fence:
+    is_to_be_shown = bool(capability.unfenced_because)  # a fence that lost something: what that comes to, a drill shows
+    if (archetype is not Archetype.FENCED or not capability.has_fence) and not is_to_be_shown:
         reason = f"This sink is {archetype.value}: it checks no generation at admission, so there is no fence to prove."
     elif not has_namespace:
         reason = (

@@ -35,7 +35,7 @@ class Presence:
         if self.is_missing:
             if self.last_seen_at is None:
                 return "No worker has been heard of."
-            return f"No worker has been heard of for {since_says(now - self.last_seen_at)}."
+            return f"No worker is running: the last one was heard of {since_says(now - self.last_seen_at)} ago."
         if queue is not None and queue not in self.queues:
             return f"No worker that is running takes the queue {queue}."
         return ""

@@ -39,18 +39,25 @@ def sink_install_request(
     options: Mapping[str, Any] | None = None,
     connection: str | None = None,
     grants: Mapping[str, str] | None = None,
+    is_upgrade: bool = False,
     wake: bool = True,
 ) -> Intent:
-    """An intent to show or install the kit: for a registered sink, or for `options` before there is one.
+    """An intent to show, install or upgrade the kit: for a registered sink, or for `options` before there is one.
 
-    `connection`: a reference to whoever may install, in place of the sink's own; `grants`: trade -> login.
+    `is_upgrade`: a kit of an earlier version is brought to this one in place. `connection`: a reference to whoever may install, in place of the sink's own; `grants`: trade -> login.
     Raises: BadInput, UnknownOption; Refused where the sink's kind has no kit.
     """
     if (sink is None) == (options is None):
         raise BadInput("sink install", "needs exactly one sink", "Name a registered sink, or give its options.")
     if sink is not None and sink.kind != KIND.name:
         raise Refused(f"installing the kit for {sink.name}", f"a {sink.kind} has none", f"Only {KIND.name} has a kit.")
+    if is_upgrade and is_shown_only:
+        raise BadInput(
+            "is_upgrade", "is not shown as SQL: its steps depend on what is found", "Leave one of the two out."
+        )
     arguments: dict[str, Any] = {"is_shown_only": is_shown_only, "grants": _grants_check(grants or {})}
+    if is_upgrade:
+        arguments["is_upgrade"] = True
     if options is not None:
         arguments["options"] = options_check("sink", KIND.name, options)
     if connection:
@@ -67,13 +74,18 @@ def sink_install_request(
 
 
 def sink_install_record(intent: Intent, result: Mapping[str, Any], now: datetime) -> None:
-    """Ends the intent with what was shown or installed; what was installed is an event. Raises: Refused where lost."""
+    """Ends the intent with what was shown, installed or upgraded; a change is an event. Raises: Refused where lost."""
     with transaction.atomic():
         intent_finish(intent, result, now)
-        if not result.get("installed"):
+        if not (result.get("installed") or result.get("upgraded")):
             return
         name = intent.sink.name if intent.sink else "a sink that is not registered yet"
         says = f"Sink kit {result['kit_version']} was installed in schema {result['schema']} for {name}."
+        if result.get("upgraded"):
+            says = (
+                f"The sink kit in schema {result['schema']} for {name} was upgraded from version "
+                f"{result['from_version']} to {result['kit_version']}."
+            )
         data = {"schema": result["schema"], "granted": result["granted"], "intent": str(intent.id)}
         if intent.sink is not None:
             data |= {"end": "sink", "end_id": str(intent.sink.pk), "name": intent.sink.name}

@@ -26,6 +26,10 @@ from recovery_api.views.permission import actor
 
 class InstallBody(Body):
     is_shown_only = Flag(help_text="true: the result is the SQL, to read and run; false: a worker runs it.")
+    is_upgrade = Flag(
+        required=False,
+        help_text="true: a kit of an earlier version is upgraded in place; its record and counters are kept.",
+    )
     connection = Text(
         required=False, help_text="A reference to whoever may install: env:FENCEPOST_END_NAME or file:/path."
     )
@@ -55,7 +59,7 @@ class SinkRead(ApiView):
 class SinkInstall(ApiView):
     @operation(
         "install_sink",
-        "Show the sink kit's SQL, or install it: an intent.",
+        "Show the sink kit's SQL, install it, or upgrade it in place: an intent.",
         answer=IntentShape,
         status=202,
         body=InstallBody,

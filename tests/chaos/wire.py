@@ -13,9 +13,9 @@ from tests.chaos.arena import ROUND_SECONDS, Arena, Wrong, intent_of
 from tests.faults.proxy import Proxy, Wire
 from workers.embedded.processes import wait_until
 
-CLAIM, FIRE, COMMIT = b'"fencepost".claim(', b'"fencepost".fire(', b"COMMIT"
-RECORD = b'FROM "fencepost".accepted a WHERE'
-STAGED = b'COPY "fencepost"."staged"'
+CLAIM, FIRE, COMMIT = rb'"fencepost"\.claim(_open)?\(', rb'"fencepost"\.fire\(', b"COMMIT"
+RECORD = rb'FROM "fencepost"\.accepted a WHERE'
+STAGED = rb'COPY "fencepost"\."staged"'
 
 PLACES: dict[str, tuple[Wire, tuple[bytes, ...]]] = {
     "the claim": (Wire.REQUEST_SWALLOWED, (CLAIM,)),

@@ -17,8 +17,10 @@ from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
 from workers.connectors.base import BatchDigest, CoordinateRange, Width
 from workers.connectors.registry import connector_make
-from workers.connectors.sinks.kit import names_get, staging
+from workers.connectors.sinks.kit import kit_sql, names_get, staging
 from workers.connectors.sinks.kit.install import kit_install
+from workers.connectors.sinks.kit.releases import Release
+from workers.connectors.sinks.kit.upgrade import kit_upgrade
 from workers.evidence import schemas
 from workers.evidence.canonical import ABSENT, batch_digest, content_digest, content_parse, entry_digest, payload_digest
 
@@ -171,15 +173,27 @@ class KitEngine:
         return sql.SQL(query).format(sql.Identifier(self.schema))  # type: ignore[arg-type]
 
 
+def kit_upgrade_from(admin: psycopg.Connection[Any], kit: KitOptions, release: Release) -> None:
+    """Installs an earlier text of the kit, delivers through it, and upgrades it in place."""
+    schema = sql.Identifier(kit.schema)
+    with admin.transaction():
+        admin.execute(kit_sql(kit, admin.info.dbname, release.text))  # type: ignore[call-overload]
+    admin.execute(sql.SQL("SELECT {}.deliver(0, '0', 1, 0, 'event 1', 'insert', 'key 1', '{{}}')").format(schema))
+    assert kit_upgrade(admin, kit)["upgraded"]
+
+
 @contextmanager
-def kit_engine_open(dsn: str) -> Iterator[KitEngine]:
-    """The engine of a kit installed in this fresh database."""
+def kit_engine_open(dsn: str, release: Release | None = None) -> Iterator[KitEngine]:
+    """The engine of a kit installed in this fresh database; `release`: upgraded from that text of it."""
     database = str(conninfo_to_dict(dsn)["dbname"])
     with psycopg.connect(dsn, autocommit=True) as admin:
-        kit = kit_make()
-        kit_install(admin, kit)
+        kit = kit_make(schema="fencepost" if release is None else f"from {release.name}")
+        if release is None:
+            kit_install(admin, kit)
+        else:
+            kit_upgrade_from(admin, kit, release)
         names = names_get(kit, database)
-        login = f"{database}_conformer"
+        login = f"{names.owner}_conformer"
         admin.execute(
             sql.SQL("CREATE ROLE {login} LOGIN PASSWORD 'conformer' IN ROLE {relay}, {recoverer}").format(
                 login=sql.Identifier(login),

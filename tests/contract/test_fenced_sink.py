@@ -18,7 +18,10 @@ from recovery_api.domain.errors import Refused, SnapshotLost
 from tests.contract.sink_engines import batch_make, digest_make, event_make, kit_make, rows_make
 from workers.connectors.base import CoordinateRange, FencedSink, Width
 from workers.connectors.registry import connector_make
+from workers.connectors.sinks.kit import kit_sql
 from workers.connectors.sinks.kit.install import kit_install
+from workers.connectors.sinks.kit.releases import releases
+from workers.connectors.sinks.kit.upgrade import kit_upgrade
 from workers.evidence import schemas
 
 EVERYTHING = CoordinateRange("0", None, None)
@@ -29,7 +32,7 @@ def contract_dsn(database_factory: Callable[[str], str]) -> str:
     return database_factory("contract")
 
 
-@pytest.fixture(params=["memory", "postgresql_kit"])
+@pytest.fixture(params=["memory", "postgresql_kit", "upgraded from 1.1", "upgraded from 3.3"])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FencedSink]:
     if request.param == "memory":
         yield connector_make("memory", {"name": secrets.token_hex(8), "batch_limit": 5})
@@ -39,7 +42,15 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FencedSink]
     schema = f"c_{secrets.token_hex(4)}"
     with psycopg.connect(dsn, autocommit=True) as admin:
         prefix = admin.info.dbname
-        kit_install(admin, kit_make(schema=schema, prefix=prefix, batch_limit=5))
+        kit = kit_make(schema=schema, prefix=prefix, batch_limit=5)
+        _, _, earlier = request.param.partition("upgraded from ")
+        if earlier:
+            with admin.transaction():
+                release = next(release for release in releases() if release.name == earlier)
+                admin.execute(kit_sql(kit, prefix, release.text))  # type: ignore[call-overload]
+            assert kit_upgrade(admin, kit)["upgraded"]
+        else:
+            kit_install(admin, kit)
     yield connector_make(
         "postgresql_kit",
         {"connection": f"file:{tmp_path / 'dsn'}", "schema": schema, "prefix": prefix, "batch_limit": 5},

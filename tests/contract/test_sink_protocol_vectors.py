@@ -9,6 +9,8 @@ import pytest
 
 from tests.contract.sink_engines import KitEngine, MemoryEngine, batch_make, kit_engine_open
 from tests.contract.verdict_cases import cases_read
+from workers.connectors.sinks.kit import KIT_VERSION
+from workers.connectors.sinks.kit.releases import Release, releases
 
 FILES = ["sink_protocol.json", "sink_protocol_random.json"]
 
@@ -21,6 +23,11 @@ def kit_engine(database_factory: Callable[[str], str]) -> Iterator[KitEngine]:
         yield engine
 
 
+@pytest.fixture(scope="module")
+def upgraded_dsn(database_factory: Callable[[str], str]) -> str:
+    return database_factory("upgraded")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_memory_sink_gives_the_answers_of_every_case(name: str) -> None:
     assert not _failures(name, MemoryEngine)
@@ -31,9 +38,21 @@ def test_kit_gives_the_answers_of_every_case(name: str, kit_engine: KitEngine) -
     assert not _failures(name, kit_engine)
 
 
-def _failures(name: str, make: Callable[[int], Engine]) -> list[str]:
+@pytest.mark.slow
+@pytest.mark.parametrize("release", [r for r in releases() if r.version < KIT_VERSION], ids=lambda r: r.name)
+def test_r7_upgraded_kit_gives_the_answers_of_every_case(release: Release, upgraded_dsn: str) -> None:
+    """From every text that was ever installed; of the random cases a part each, all of them in all."""
+    with kit_engine_open(upgraded_dsn, release) as engine:
+        earlier = [one.name for one in releases() if one.version < KIT_VERSION]
+        part = (earlier.index(release.name), len(earlier))
+        assert not _failures(FILES[0], engine)
+        assert not _failures(FILES[1], engine, part)
+
+
+def _failures(name: str, make: Callable[[int], Engine], part: tuple[int, int] = (0, 1)) -> list[str]:
+    """What differs; `part`: which of how many equal parts of the cases."""
     failures = []
-    for case in cases_read(name):
+    for case in list(cases_read(name))[part[0] :: part[1]]:
         engine = make(max((step.get("generation", 0) for step in case["steps"]), default=0))
         found = _run(engine, case["steps"])
         expected = (case["expect"]["results"], case["expect"]["accepted"], case["expect"]["fence"])

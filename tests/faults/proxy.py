@@ -7,6 +7,7 @@ bytes and knows nothing of PostgreSQL but that its queries are text.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import struct
 import threading
@@ -33,7 +34,7 @@ class Wire(Enum):
 
 @dataclass
 class Break:
-    """`after`: texts that a client sends on one connection, in this order; the last one's message is where it breaks.
+    """`after`: what a client sends on one connection, in this order, as patterns; the last one's message is where it breaks.
 
     `is_for_all`: from then on every connection through the proxy is swallowed, until `Proxy.mend`. `came`: it happened.
     """
@@ -109,8 +110,8 @@ class Proxy:
             found = self._break
             if found is not None and not found.came.is_set():
                 tail += chunk
-                while seen < len(found.after) and (at := tail.find(found.after[seen])) >= 0:
-                    tail, seen = tail[at + len(found.after[seen]) :], seen + 1
+                while seen < len(found.after) and (met := re.search(found.after[seen], tail)) is not None:
+                    tail, seen = tail[met.end() :], seen + 1
                 tail = tail[-4096:]
                 if seen == len(found.after):
                     self._happen(found, line)

@@ -20,8 +20,8 @@ from workers.runners import intent_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(180)]
 
-CLAIM, FIRE, COMMIT = b'"fencepost".claim(', b'"fencepost".fire(', b"COMMIT"
-RECORD = b'FROM "fencepost".accepted a WHERE'
+CLAIM, FIRE, COMMIT = rb'"fencepost"\.claim(_open)?\(', rb'"fencepost"\.fire\(', b"COMMIT"
+RECORD = rb'FROM "fencepost"\.accepted a WHERE'
 
 
 @pytest.fixture

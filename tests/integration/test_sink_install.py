@@ -13,6 +13,10 @@ import pytest
 from django.core.management import call_command
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.contract.sink_engines import kit_make
+from workers.connectors.sinks.kit import KIT_VERSION, kit_sql
+from workers.connectors.sinks.kit.releases import releases
+
 
 @pytest.fixture
 def sink(database_factory: Callable[[str], str]) -> str:
@@ -48,6 +52,38 @@ def test_it_installs_once_and_leaves_the_same_kit_as_it_is(sink: str, connection
     code, second = run("--option", connection)
     assert (code, second["installed"]) == (0, False)
     assert query(sink, "SELECT identity FROM fencepost.kit") == identity
+
+
+def older_install(dsn: str) -> str:
+    """The newest of the earlier texts, with an event; its version."""
+    release = [release for release in releases() if release.version < KIT_VERSION][-1]
+    with psycopg.connect(dsn, autocommit=True) as administrator, administrator.transaction():
+        administrator.execute(kit_sql(kit_make(), administrator.info.dbname, release.text).encode())
+        administrator.execute("SELECT fencepost.deliver(0, '0', 1, 0, 'event 1', 'insert', 'key 1', '{}')")
+    return str(release.version)
+
+
+def test_r7_it_upgrades_an_older_kit_in_place_and_only_when_asked(sink: str, connection: str) -> None:
+    version = older_install(sink)
+    code, refused = run("--option", connection)
+    assert code == 2
+    says = f"version {version} of the sink kit is installed; this Fencepost writes version {KIT_VERSION}"
+    assert says in refused["error"]["text"]
+    assert "--schema fencepost --upgrade" in refused["error"]["text"]
+    code, answer = run("--option", connection, "--upgrade")
+    assert (code, answer["upgraded"], str(answer["from_version"])) == (0, True, version)
+    assert query(sink, "SELECT position FROM fencepost.accepted") == [(1,)]
+    code, again = run("--option", connection, "--upgrade")
+    assert (code, again["upgraded"], again["installed"]) == (0, False, False)
+
+
+def test_r7_it_upgrades_nothing_where_no_kit_is_and_shows_no_upgrade(sink: str, connection: str) -> None:
+    code, refused = run("--option", connection, "--upgrade")
+    assert code == 2
+    assert "without --upgrade" in refused["error"]["text"]
+    code, refused = run("--option", connection, "--upgrade", "--print")
+    assert code == 2
+    assert "shows no upgrade" in refused["error"]["text"]
 
 
 def test_what_it_prints_installs_the_same_kit_and_printing_changes_nothing(sink: str, connection: str) -> None:

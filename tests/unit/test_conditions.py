@@ -66,6 +66,14 @@ def test_each_undisciplined_path_is_named_and_blocks_nothing() -> None:
     assert conditions_refusal(conditions_judge(evidence, FENCED)) is None
 
 
+def test_r7_sink_that_lost_its_fence_says_why_and_blocks() -> None:
+    because = "Version 2 of the sink kit is installed; this Fencepost writes version 4. Upgrade it in place."
+    sink = replace(FENCED, archetype=Archetype.QUERYABLE, has_fence=False, unfenced_because=because)
+    found = judged("P2", CLEAN, sink)
+    assert (found.holds, found.blocks) == (None, True)
+    assert found.says.startswith(because)
+
+
 def test_later_accepted_keys_are_counted_whole_and_named_as_far_as_given() -> None:
     evidence = replace(CLEAN, later=LaterKeys(7, ("a", 'b "quoted"')))
     found = judged("order", evidence)

@@ -72,7 +72,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
 
 
 def sink_install(intent: Intent, report: Any) -> None:
-    """The kit's SQL, shown, or run as whoever may install; the intent ends with it, and the timeline says so."""
+    """The kit's SQL, shown, or run as whoever may install, or an upgrade; the intent ends with it, and the timeline says so."""
     arguments = intent.arguments
     given = dict(intent.sink.options if intent.sink else arguments["options"])
     if arguments.get("connection"):
@@ -83,8 +83,9 @@ def sink_install(intent: Intent, report: Any) -> None:
         report(step="writing the SQL")
         result: dict[str, Any] = {"sql": kit_script(parsed, grants, database_of(given["connection"]))}
     else:
-        report(step="installing the kit")
-        result = kit_put(parsed, grants)
+        is_upgrade = bool(arguments.get("is_upgrade"))
+        report(step="upgrading the kit" if is_upgrade else "installing the kit")
+        result = kit_put(parsed, grants, is_upgrade)
     sink_install_record(intent, result, timezone.now())
 
 

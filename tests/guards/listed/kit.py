@@ -197,6 +197,6 @@ BEGIN
         "workers/connectors/sinks/kit/__init__.py",
         "SET search_path = pg_catalog, pg_temp SET standard",
         "SET standard",
-        (f"{TESTS}/test_paths.py::test_function_that_shadows_a_name_is_not_met",),
+        (f"{TESTS}/test_paths.py::test_function_of_a_schema_that_stands_first_is_not_met",),
     ),
 )

@@ -71,7 +71,7 @@ def make_session(user) -> Api:
 def test_token_gives_no_more_than_its_roles_whatever_its_person_is(db, limit):
     boss = make_person("boss", *Role)
     for name, method in API:
-        api = make_api(boss, limit)  # a new one each time: a route ends all tokens, this one too
+        api = make_api(boss, limit)  # one of them ends all of its person's tokens
         answer = api.call(method, path_of(name), {} if method == "POST" else None)
         assert (answer.status_code == 403) is not is_allowed(name, method, [limit]), (name, method)
 

@@ -128,10 +128,21 @@ def test_jobs_at_a_sink_are_intents(everyone, pipeline):
         ({}, 400),
         ({"is_shown_only": "yes"}, 400),
         ({"is_shown_only": True, "grants": {"root": "app"}}, 422),
+        ({"is_shown_only": True, "is_upgrade": True}, 422),
+        ({"is_shown_only": False, "is_upgrade": "yes"}, 400),
         ({"is_shown_only": True, "connection": "postgresql://u:hunter2@h/d"}, 422),
     ):
         answer = everyone.post("/sinks/kit/install", body)
         assert answer.status_code == status and b"hunter2" not in answer.content
+
+
+def test_r7_upgrade_of_a_kit_is_asked_for_as_an_install_is(everyone, operator, pipeline):
+    everyone.post("/sinks", {"name": "kit", "kind": "postgresql_kit", "options": {"connection": "env:MAIL"}})
+    body = {"is_shown_only": False, "is_upgrade": True}
+    assert operator.post("/sinks/kit/install", body).status_code == 403
+    asked = everyone.post("/sinks/kit/install", body)
+    assert asked.status_code == 202
+    assert Intent.objects.get(id=asked.body["intent"]).arguments["is_upgrade"] is True
 
 
 def test_event_is_read_on_request_and_its_content_given_as_bytes(operator, viewer, pipeline, now):

@@ -47,7 +47,7 @@ def test_t18_queued_work_says_when_the_last_worker_was_heard_of(pipeline, now, l
     worker_say_present("host/2", ["default"], now)
     assert intent_waiting(intent, later(seconds=3)).says.endswith("No worker that is running takes the queue spark.")
     says = intent_waiting(intent, later(minutes=4)).says
-    assert says.endswith("No worker has been heard of for 4 min.")
+    assert says.endswith("No worker is running: the last one was heard of 4 min ago.")
     worker_say_present("host/3", ["spark"], later(minutes=4))
     assert "busy with other work" in intent_waiting(intent, later(minutes=4)).remedy
     worker_say_present("host/3", ["spark"], later(minutes=4), is_stopping=True)

@@ -17,8 +17,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from tests.contract.sink_engines import batch_make, digest_make, kit_make
 from workers.connectors.registry import connector_make
-from workers.connectors.sinks.kit import Names, names_get
+from workers.connectors.sinks.kit import Names, kit_sql, names_get
 from workers.connectors.sinks.kit.install import kit_install
+from workers.connectors.sinks.kit.releases import Release
 
 PASSWORD = "password"
 UNTIL_SECONDS = 30.0
@@ -28,10 +29,12 @@ CALL = "SELECT {schema}.deliver(%s, '0', %s, 0, %s, %s, %s, %s::jsonb)"
 class KitWorld:
     """`relay`, `recoverer` and `auditor` are connection strings of logins that hold that one group.
 
-    `prepare` is run before the kit is installed: the target, the effect.
+    `prepare` is run before the kit is installed: the target, the effect. `release`: an earlier text of the kit.
     """
 
-    def __init__(self, dsn: str, schema: str, directory: Path, prepare: str = "", **options: Any) -> None:
+    def __init__(
+        self, dsn: str, schema: str, directory: Path, prepare: str = "", release: Release | None = None, **options: Any
+    ) -> None:
         database = str(conninfo_to_dict(dsn)["dbname"])
         self.dsn, self.schema = dsn, schema
         self.options = {"schema": schema, "prefix": database, "lock_wait_seconds": 1, **options}
@@ -42,7 +45,11 @@ class KitWorld:
         self.admin = self.connect(dsn)
         if prepare:
             self.admin.execute(prepare)  # type: ignore[call-overload]
-        kit_install(self.admin, self.kit)
+        if release is None:
+            kit_install(self.admin, self.kit)
+        else:
+            with self.admin.transaction():
+                self.admin.execute(kit_sql(self.kit, database, release.text))  # type: ignore[call-overload]
         self.relay, self.recoverer, self.auditor = (
             self._login(f"{database}_{trade}_login", group)
             for trade, group in (

@@ -16,8 +16,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from tests.contract.sink_engines import kit_make
 from tests.integration.kit.kit_world import KitWorld
-from workers.connectors.sinks.kit import KIT_VERSION
+from workers.connectors.sinks.kit import KIT_VERSION, kit_sql
 from workers.connectors.sinks.kit.install import kit_install
+from workers.connectors.sinks.kit.releases import releases
+from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_installing_again_changes_nothing(world: KitWorld) -> None:
 
 def test_kit_of_another_version_is_named_and_not_touched(world: KitWorld) -> None:
     world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 7"))
-    with pytest.raises(Unsuitable, match=f"version 7, and this is version {KIT_VERSION}"):
+    with pytest.raises(Unsuitable, match=f"version 7 .* this Fencepost writes version {KIT_VERSION}"):
         kit_install(world.admin, world.kit)
     assert "version 7" in " ".join(world.sink.test().problems)
 
@@ -96,6 +98,27 @@ def test_login_without_superuser_installs_and_does_not_stay_owner(kit_dsn: str, 
             connection.execute('UPDATE "by installer".kit SET fence = 5')
     admin.execute("SELECT \"by installer\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')")
     assert admin.execute("SELECT k FROM mine.doc").fetchall() == [("x",)]
+
+
+def test_r7_login_without_superuser_upgrades_and_does_not_stay_owner(
+    kit_dsn: str, admin: psycopg.Connection[Any]
+) -> None:
+    database = admin.info.dbname
+    login = _login(kit_dsn, admin, "upgrader", "CREATEROLE")
+    grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}")
+    admin.execute(grant.format(*map(sql.Identifier, (database, f"{database}_upgrader"))))
+    kit = kit_make(schema="by upgrader", prefix=f"{database}_up")
+    earlier = [release for release in releases() if release.version < KIT_VERSION][-1]
+    with psycopg.connect(login, autocommit=True) as connection:
+        with connection.transaction():
+            connection.execute(kit_sql(kit, database, earlier.text))  # type: ignore[call-overload]
+        assert kit_upgrade(connection, kit)["upgraded"] is True
+        assert kit_upgrade(connection, kit)["upgraded"] is False
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute('UPDATE "by upgrader".kit SET fence = 5')
+    assert admin.execute("SELECT \"by upgrader\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')").fetchone() == (
+        "accepted",
+    )
 
 
 def test_printed_sql_is_what_is_installed(kit_dsn: str, admin: psycopg.Connection[Any]) -> None:

@@ -16,8 +16,11 @@ from django.utils import timezone
 
 from recovery_api.models import Event, Intent, IntentState, Pipeline, PlanState, Sink, Source
 from recovery_api.services.event_reads import event_contents_purge
+from tests.contract.sink_engines import kit_make
 from tests.integration.pages.fleet import pipeline_make, plan_make
 from tests.integration.recovery.world import OUTBOX
+from workers.connectors.sinks.kit import KIT_VERSION, kit_sql
+from workers.connectors.sinks.kit.releases import releases
 from workers.runners import intent_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -222,6 +225,24 @@ def test_sink_without_its_kit_leads_to_the_kit_and_back(admin: Client, reference
     assert (sink.report["is_usable"], sink.capability["archetype"]) == (True, "fenced")
     admin.post("/sinks/mail/install/", {"do": "install"})
     assert run_newest().result["installed"] is False
+
+
+def test_r7_older_kit_is_upgraded_from_its_page(admin: Client, reference: str) -> None:
+    dsn = Path(reference.removeprefix("file:")).read_text()
+    release = [release for release in releases() if release.version < KIT_VERSION][-1]
+    with psycopg.connect(dsn) as administrator:
+        administrator.execute(kit_sql(kit_make(), administrator.info.dbname, release.text).encode())
+    form = {"kind": "postgresql_kit", "name": "mail", "option_connection": reference, "do": "test"}
+    found = admin.post("/add/sink/", form)["Location"]
+    run_newest()
+    says = f"ersion {release.version} of the sink kit is installed; this Fencepost writes version {KIT_VERSION}"
+    assert says in admin.get(found).content.decode()
+    admin.post(found.partition("?")[0], {"name": "mail"})
+    assert b'value="upgrade"' in admin.get("/sinks/mail/install/").content
+    done = admin.post("/sinks/mail/install/", {"do": "upgrade"})["Location"]
+    assert run_newest().result["upgraded"] is True
+    assert "Upgraded." in admin.get(done).content.decode()
+    assert f"from version {release.version} to {KIT_VERSION}" in Event.objects.get(kind="sink installed").says
 
 
 def test_registered_end_is_tested_again(admin: Client, reference: str) -> None:

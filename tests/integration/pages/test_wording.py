@@ -72,6 +72,7 @@ def test_w_commands_count_with_the_pages_words() -> None:
         "altered": 0,
         "problem": None,
         "certificate_is_void": False,
+        "steering_says": "",
     }
     plan = {
         "plan": "p",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -26,6 +25,7 @@ from tests.faults.processes import environment, reached
 from tests.integration.recovery.control_backup import ControlBackup
 from tests.integration.recovery.world import World, run, world_make
 from workers.evidence import schemas
+from workers.faults import Point
 from workers.runners import intent_run
 
 pytestmark = pytest.mark.spark
@@ -111,37 +111,24 @@ def numbered(
 
 
 @contextmanager
-def between_the_readings(source: Path, sink: Path, act: Callable[[], None]) -> Iterator[None]:
-    """`act` runs inside when the sink is first opened after the source was: after the pin, before both held snapshots.
-
-    The credential files are pipes until then: who reads one waits for what is written here.
-    """
+def between_the_readings(gate: Path, act: Callable[[], None]) -> Iterator[None]:
+    """`act` runs after the frontier was pinned and before either snapshot is opened."""
     failures: list[BaseException] = []
-    texts = {path: path.read_text() for path in (source, sink)}
 
-    def pipe_make(path: Path) -> None:
-        path.unlink()
-        os.mkfifo(path)
+    def act_when_pinned() -> None:
+        try:
+            reached(gate)
+            act()
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            gate.touch()
 
-    def answer(path: Path, first: Callable[[], None]) -> None:
-        """Once somebody reads `path` it is a file again; they get their text after `first`."""
-        with path.open("w") as pipe:
-            path.unlink()
-            path.write_text(texts[path])
-            try:
-                first()
-            except BaseException as failure:
-                failures.append(failure)
-            pipe.write(texts[path])
-
-    def answer_both() -> None:
-        answer(source, lambda: pipe_make(sink))
-        answer(sink, act)
-
-    pipe_make(source)
-    thread = threading.Thread(target=answer_both, daemon=True)
+    thread = threading.Thread(target=act_when_pinned, daemon=True)
     thread.start()
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FENCEPOST_PAUSE", f"{Point.FRONTIER_PINNED.value}:{gate}")
+        yield
     thread.join(timeout=60)
     assert not thread.is_alive() and not failures, failures
 
@@ -217,7 +204,7 @@ def test_what_commits_between_two_readings_is_neither_premature_nor_lost(numbere
             pipeline.commit(None)
             pipeline.deliver(12)
 
-        with between_the_readings(tmp_path / "source.dsn", tmp_path / "sink.dsn", interleave):
+        with between_the_readings(tmp_path / "gate", interleave):
             audit = pipeline.world.audit()
         assert pipeline.accepted()[-1] == 12
         assert audit.lanes["0"]["frontier_says"] == "10"

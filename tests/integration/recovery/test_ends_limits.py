@@ -94,7 +94,7 @@ def test_l2_a_fire_that_waits_for_a_lock_on_the_record_names_its_holder(world: W
         assert process.wait(120) == 0
         intent.refresh_from_db()
         assert intent.state == IntentState.QUEUED
-        assert intent.error["code"] == "sink_busy" and "'maintenance'" in intent.error["text"], intent.error
+        assert intent.error["code"] == "no_answer" and "'maintenance'" in intent.error["text"], intent.error
     assert again(intent).state == IntentState.DONE, intent.error
     recovery.refresh_from_db()
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says

@@ -100,7 +100,7 @@ def test_t12_one_answer_for_one_coordinate(world: World) -> None:
     world.sink().deliver(0, altered.set_column(altered.schema.get_field_index("content"), "content", [['{"n": 2}']]))
     audit = world.audit()
     lost = {group["is_altered"]: group_means(group) for group in audit.groups if group["finding"] == "lost"}
-    assert "A recovery can send these." in lost[False] and "No fire can deliver them." in lost[True]
+    assert "A recovery can send these." in lost[False] and "No recovery can deliver them." in lost[True]
     assert [group["count"] for group in audit.groups if group["finding"] == "lost"] == ["1", "1"]
     assert "1 of the missing is altered at the sink" in audit.says
 

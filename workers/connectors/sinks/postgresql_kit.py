@@ -49,7 +49,9 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.sinks.kit import drilling, inspection, record, staging
+from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
+from workers.connectors.sinks.kit.install import kit_version_get
+from workers.connectors.sinks.kit.versions import version_refuse
 from workers.faults import Point, crash_point
 
 STAGING_WAIT_SECONDS = 25.0
@@ -68,6 +70,7 @@ class PostgresqlKit:
         self.kit: KitOptions = kit_options(options)
         self.needs_order = self.kit.effect.order == "ordered"
         self._armed_count = 0  # how long a fire may take is told by what it fires
+        self._is_current = False
         self._drill_reference: str = options.get("drill_connection") or options["connection"]
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -111,7 +114,7 @@ class PostgresqlKit:
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         """Who can write record or target by another way than admission: path, role, and a sentence."""
         with connection_open(self.address) as connection:
-            return inspection.paths_read(connection, self.kit.schema)
+            return inspection.paths_read(connection, self.kit)
 
     def hand_over(self) -> Mapping[str, Any]:
         with connection_open(self.address) as connection:
@@ -190,7 +193,7 @@ class PostgresqlKit:
     # -- the protocol -----------------------------------------------------------------------------------------------
 
     def generation_allocate(self, purpose: Literal["relay", "recoverer"], asked_by: str) -> Answer:
-        word, generation, detail = self._row(
+        word, generation, detail = self._written(
             "SELECT answer, generation, detail FROM {schema}.generation_allocate(%s, %s)", purpose, asked_by
         )
         return self._answer(word, {"generation": generation} if generation is not None else detail)
@@ -216,7 +219,7 @@ class PostgresqlKit:
         ]
         query = "SELECT {schema}.deliver_many(%s, %s::jsonb)"
         step = Step("a delivery", len(rows), self.kit.lock_wait_seconds)
-        words: list[str] = self._row(query, generation, _json_with_contents(rows), step=step)[0]
+        words: list[str] = self._written(query, generation, _json_with_contents(rows), step=step)[0]
         return words
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float | None = None) -> Answer:
@@ -228,7 +231,7 @@ class PostgresqlKit:
         self, name: str, frontier: Mapping[str, Any], newest: int | None = None, wait_seconds: float | None = None
     ) -> Answer:
         wait = self._wait(wait_seconds)
-        word, generation, detail = self._row(
+        word, generation, detail = self._written(
             "SELECT answer, generation, detail FROM {schema}.claim_open(%s, %s, %s, %s)",
             *(name, Jsonb(frontier), newest, wait),
             step=Step("the claim", waits_seconds=wait),
@@ -255,6 +258,7 @@ class PostgresqlKit:
     def stage(self, generation: int, arm: int, batches: Iterator[pa.RecordBatch]) -> int:
         count = 0
         with connection_open(self.address) as connection:
+            self._current_check(connection)
             for batch in batches:
                 connection.step = Step("the staging", batch.num_rows, STAGING_WAIT_SECONDS)
                 begin = functools.partial(transaction_write, connection, self.address)
@@ -268,6 +272,7 @@ class PostgresqlKit:
     def fire(self, generation: int, arm: int, start: Mapping[str, Any] | None = None) -> Answer:
         step = Step("the fire", self._armed_count, self.kit.lock_wait_seconds)
         with connection_open(self.address, step=step) as connection:
+            self._current_check(connection)
             with transaction_write(connection, self.address):
                 query = self._sql("SELECT answer, detail FROM {schema}.fire(%s, %s, %s)")
                 row = connection.execute(query, (generation, arm, None if start is None else Jsonb(start))).fetchone()
@@ -297,14 +302,14 @@ class PostgresqlKit:
 
     def counter_raise(self, above: int) -> int:
         """After a restore: no generation at or below `above` is allocated any more. Returns where the counter stands."""
-        counter: int = self._row("SELECT {schema}.counter_raise(%s)", above)[0]
+        counter: int = self._written("SELECT {schema}.counter_raise(%s)", above)[0]
         return counter
 
     def staged_purge(self) -> int:
         """Takes away staged rows that no open claim needs; how many."""
         total = 0
         step = Step("the purge of what was staged", PURGED_AT_ONCE)
-        while purged := self._row("SELECT {schema}.staged_purge()", step=step)[0]:
+        while purged := self._written("SELECT {schema}.staged_purge()", step=step)[0]:
             total += purged
         return total
 
@@ -330,18 +335,36 @@ class PostgresqlKit:
 
     def _step(self, step: Step, call: str, *arguments: Any) -> Answer:
         asked = "SELECT answer, detail FROM {schema}." + call  # nosec B608 # built of constants; names are quoted
-        return self._answer(*self._row(asked, *arguments, step=step))
+        return self._answer(*self._written(asked, *arguments, step=step))
 
     def _answer(self, word: str, detail: Any) -> Answer:
         if word == "busy":
             raise SinkBusy(_holders(detail), self.kit.lock_wait_seconds)
         return Answer(word, detail or {})
 
+    def _written(self, query: str, *arguments: Any, step: Step = ASKING) -> tuple[Any, ...]:
+        """A step that changes something: only in a kit of today's version."""
+        return self._asked(query, arguments, step, is_change=True)
+
     def _row(self, query: str, *arguments: Any, step: Step = ASKING) -> tuple[Any, ...]:
-        with connection_open(self.address, step=step) as connection, transaction_write(connection, self.address):
-            row = connection.execute(self._sql(query), arguments or None).fetchone()
+        return self._asked(query, arguments, step, is_change=False)
+
+    def _asked(self, query: str, arguments: tuple[Any, ...], step: Step, is_change: bool) -> tuple[Any, ...]:
+        with connection_open(self.address, step=step) as connection:
+            if is_change:
+                self._current_check(connection)
+            with transaction_write(connection, self.address):
+                row = connection.execute(self._sql(query), arguments or None).fetchone()
             assert row is not None
             return row
+
+    def _current_check(self, connection: psycopg.Connection[Any]) -> None:
+        """Once a connector: a kit is upgraded, never brought back. Raises: Unsuitable, naming the version."""
+        if not self._is_current:
+            found = kit_version_get(connection, self.kit.schema)
+            if found is not None and found["kit_version"] != KIT_VERSION:
+                raise version_refuse(found["kit_version"], self.kit.schema)
+            self._is_current = True
 
     def _sql(self, query: str) -> sql.Composed:
         return sql.SQL(query).format(schema=sql.Identifier(self.kit.schema))

@@ -1,4 +1,4 @@
-"""`manage.py sink_install`: the sink kit into the sink's own database, once, whole or not at all; or its SQL, shown."""
+"""`manage.py sink_install`: the sink kit into the sink's own database, once, whole or not at all; upgraded; or shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Command(FencepostCommand):
     help = (
         "Install the sink kit (fence, generations, claims, acceptance record, staging) in a schema of its own. Takes a "
         "registered sink, or the options that `sinks add` takes. A kit that is there already is left as it is; one of "
-        "another version is named and not touched."
+        "another version is named and not touched, unless --upgrade is given."
     )
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
@@ -45,6 +45,11 @@ class Command(FencepostCommand):
             metavar="TRADE=LOGIN",
             help=f"make a login one of the kit's groups: {', '.join(TRADES)}",
         )
+        parser.add_argument(
+            "--upgrade",
+            action="store_true",
+            help="bring a kit of an earlier version to this one in place: one transaction, record and counters kept",
+        )
         parser.add_argument("--print", action="store_true", help="show the SQL, connect to nothing, change nothing")
         parser.add_argument(
             "--database", help="with --print and no connection: the database's name, which the roles' names begin with"
@@ -58,10 +63,12 @@ class Command(FencepostCommand):
             )
         parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
         grants = [_grant(pair) for pair in options["grant"]]
+        if options["print"] and options["upgrade"]:
+            raise BadInput("--print", "shows no upgrade: its steps depend on what is found", "Give one of the two.")
         if options["print"]:
             script = kit_script(parsed, grants, options["database"] or database_of(given.get("connection")))
             return Shown({"sql": script}, [script], is_verbatim=True)
-        return _shown(kit_put(parsed, grants))
+        return _shown(kit_put(parsed, grants, options["upgrade"]))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +110,9 @@ def _grant(pair: str) -> tuple[str, str]:
 def _shown(report: Mapping[str, Any]) -> Shown:
     what = f"sink kit {report['kit_version']} in schema {report['schema']!r}"
     lines = [f"Installed {what}." if report["installed"] else f"Nothing changed: there is {what} already, the same."]
+    if report["upgraded"]:
+        lines = [f"Upgraded version {report['from_version']} to {what}. Record, counters and claims were kept."]
+    lines += [f"  {says}" for says in report["not_carried"]]
     lines += [f"  {trade}s: grant {report['roles'][trade]} to their login" for trade in TRADES]
     lines += [f"  granted: {login} is a {trade}" for login, trade in report["granted"].items()]
     if told := report.get("lanes_told"):

@@ -21,6 +21,7 @@ from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.base import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.faults import Point, crash_point
 from workers.spark.jobs.duplicates import Generations, generations_read
 from workers.spark.jobs.grounds import (
     Earlier,
@@ -160,6 +161,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         frontiers: Mapping[str, Coordinate] = {}
         if not request.proven:
             safe, frontiers, pinned = _pin(request, source, progress, held)
+        crash_point(Point.FRONTIER_PINNED)
         record_read_at = request.clock()
         sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = pinned_apply(held.enter_context(source.hold_snapshot()), safe, not request.proven)

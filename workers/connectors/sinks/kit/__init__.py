@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,12 @@ _PINNED = (
     f"{_PINNED_TEXTS} SET \"TimeZone\" = 'UTC' SET \"DateStyle\" = 'ISO, MDY' SET \"IntervalStyle\" = 'postgres' "
     f"SET bytea_output = 'hex' SET extra_float_digits = 1 SET lock_timeout = '{MOST_WAIT_SECONDS}s'"
 )
+WRITTEN_OUT = _DIGEST | {
+    "most_wait_seconds": str(MOST_WAIT_SECONDS),
+    "pinned": _PINNED,
+    "pinned_texts": _PINNED_TEXTS,
+}
+"""What is the same for all options: a released text has it written out."""
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -57,45 +63,60 @@ def names_get(options: KitOptions, database: str) -> Names:
     return Names(*(f"{prefix}_{trade}" for trade in ("owner", "relay", "recoverer", "auditor")))
 
 
-def kit_sql(options: KitOptions, database: str) -> str:
+@dataclass(frozen=True, slots=True)
+class KitText:
+    """One SQL text of the kit, with places for names: the one that is installed today, or an earlier one as released.
+
+    `has_typed_keys`: the applied keys have the target's own type, by a part that differs with the effect. `arguments` and
+    `latest_row` are how that text's functions name an event and a key's latest row.
+    """
+
+    version: int
+    parts: tuple[str, ...]
+    read: Callable[[str], str]
+    has_typed_keys: bool = True
+    effect_parts: tuple[str, ...] = ("effects_of_many",)
+    arguments: str = 'lane, "position", ordinal, op, key, content'
+    latest_row: str = "s"
+
+
+def part_read(part: str) -> str:
+    """A part of today's text as it is written."""
+    return (_HERE / f"{part}.sql").read_text(encoding="utf-8")
+
+
+def parts_all() -> list[str]:
+    """The names of today's parts, whichever effect they serve."""
+    return sorted(path.stem for path in _HERE.glob("*.sql"))
+
+
+def part_frozen(part: str) -> str:
+    """A part of today's text with what no option changes written out, so that it stands without this module."""
+    return _PLACE.sub(lambda place: WRITTEN_OUT.get(place[1], place[0]), part_read(part))
+
+
+TODAY = KitText(KIT_VERSION, ("roles", *_PARTS), part_read)
+
+
+def kit_sql(options: KitOptions, database: str, text_: KitText = TODAY) -> str:
     """The whole kit as one SQL script without transaction control; run it in one transaction."""
-    names = names_get(options, database)
-    values: dict[str, str] = {
-        "schema": quoted(options.schema),
-        "schema_text": text(options.schema),
-        "accepted_text": text(f"{quoted(options.schema)}.accepted"),
-        "kit_version": str(KIT_VERSION),
-        "applied_text": text(f"{quoted(options.schema)}.applied"),
-        "claim_text": text(f"{quoted(options.schema)}.claim"),
-        "counter_text": text(f"{quoted(options.schema)}.counter"),
-        "lock_text": text(f"{quoted(options.schema)}.lock"),
-        "most_wait_seconds": str(MOST_WAIT_SECONDS),
-        "pinned": _PINNED,
-        "pinned_texts": _PINNED_TEXTS,
-        "lanes": f"ARRAY[{', '.join(map(text, options.lanes))}]" if options.lanes else "NULL",
-        "lock_wait_seconds": str(options.lock_wait_seconds),
-        "batch_limit": str(options.batch_limit),
-        "relay_wait_seconds": str(options.relay_wait_seconds),
-        "effect_json": text(json.dumps(options.effect.as_row(), sort_keys=True)),
-        "target_regclass": "NULL::oid",
-        "target_privileges": "",
-        "effect_of_event": "NULL;",
-        "effect_of_many": "NULL;",
-        "effect_of_batch": "NULL;",
-        **_DIGEST,
-    }
-    for trade in ("owner", "relay", "recoverer", "auditor"):
-        values[trade] = quoted(getattr(names, trade))
-        values[f"{trade}_text"] = text(getattr(names, trade))
-    parts = list(_PARTS)
+    values = _values(options, database, text_)
+    parts = list(text_.parts)
     if options.effect.kind != "none":
         parts[parts.index("admission") : parts.index("admission")] = [
             f"effect_{options.effect.kind}",
-            "effects_of_many",
+            *text_.effect_parts,
         ]
-        values |= _effect_values(options.effect, values)
-    values["applied"] = _fill("applied_target" if options.effect.kind == "target" else "applied", values)
-    return "\n".join(_fill(part, values) for part in ["roles", *parts])
+        values |= _effect_values(options.effect, values, text_)
+    if text_.has_typed_keys:
+        applied = "applied_target" if options.effect.kind == "target" else "applied"
+        values["applied"] = _fill(applied, values, text_)
+    return "\n".join(_fill(part, values, text_) for part in parts)
+
+
+def roles_sql(options: KitOptions, database: str) -> str:
+    """The part that makes the roles and lets who installs act as the owner; run again, it changes nothing else."""
+    return _fill("roles", _values(options, database, TODAY), TODAY)
 
 
 def lock_key(schema: str) -> int:
@@ -114,10 +135,39 @@ def text(value: str) -> str:
     return " E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
 
 
-def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
-    arguments = 'lane, "position", ordinal, op, key, content'
+def _values(options: KitOptions, database: str, text_: KitText) -> dict[str, str]:
+    names = names_get(options, database)
+    values: dict[str, str] = {
+        "schema": quoted(options.schema),
+        "schema_text": text(options.schema),
+        "accepted_text": text(f"{quoted(options.schema)}.accepted"),
+        "kit_version": str(text_.version),
+        "lock_key": str(lock_key(options.schema)),
+        "applied_text": text(f"{quoted(options.schema)}.applied"),
+        "claim_text": text(f"{quoted(options.schema)}.claim"),
+        "counter_text": text(f"{quoted(options.schema)}.counter"),
+        "lock_text": text(f"{quoted(options.schema)}.lock"),
+        "lanes": f"ARRAY[{', '.join(map(text, options.lanes))}]" if options.lanes else "NULL",
+        "lock_wait_seconds": str(options.lock_wait_seconds),
+        "batch_limit": str(options.batch_limit),
+        "relay_wait_seconds": str(options.relay_wait_seconds),
+        "effect_json": text(json.dumps(options.effect.as_row(), sort_keys=True)),
+        "target_regclass": "NULL::oid",
+        "target_privileges": "",
+        "effect_of_event": "NULL;",
+        "effect_of_many": "NULL;",
+        "effect_of_batch": "NULL;",
+        **WRITTEN_OUT,
+    }
+    for trade in ("owner", "relay", "recoverer", "auditor"):
+        values[trade] = quoted(getattr(names, trade))
+        values[f"{trade}_text"] = text(getattr(names, trade))
+    return values
+
+
+def _effect_values(effect: Effect, values: Mapping[str, str], text_: KitText) -> dict[str, str]:
     common = {
-        "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({arguments});",
+        "effect_of_event": f"PERFORM {values['schema']}.effect_of_event({text_.arguments});",
         "effect_of_many": f"PERFORM {values['schema']}.effects_of_many(deliver_many.events, answers);",
         "effect_of_batch": f"PERFORM {values['schema']}.effect_of_batch(fire.generation, fire.arm);",
     }
@@ -132,7 +182,7 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
             "function_signature_text": text(signature),
             "effect_order": effect.order,
         }
-        return common | specific | {"target_privileges": _fill("function_grants", {**values, **specific})}
+        return common | specific | {"target_privileges": _fill("function_grants", {**values, **specific}, text_)}
     target = f"{quoted(effect.schema)}.{quoted(effect.name)}"
     members = {effect.key: "key"} | (
         {effect.content: "content"}
@@ -151,9 +201,9 @@ def _effect_values(effect: Effect, values: Mapping[str, str]) -> dict[str, str]:
         "target_values": ", ".join(f"(r.row).{name}" for name in columns),
         "target_updates": ", ".join(f"{name} = EXCLUDED.{name}" for name in columns),
         "event_members": _members(members, "effect_of_event"),
-        "latest_members": _members(members, "s"),
+        "latest_members": _members(members, text_.latest_row),
     }
-    return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific})}
+    return common | specific | {"target_privileges": _fill("target_grants", {**values, **specific}, text_)}
 
 
 def _members(members: Mapping[str, str], row: str) -> str:
@@ -161,6 +211,5 @@ def _members(members: Mapping[str, str], row: str) -> str:
     return f"jsonb_build_object({pairs})"
 
 
-def _fill(part: str, values: Mapping[str, Any]) -> str:
-    sql = (_HERE / f"{part}.sql").read_text(encoding="utf-8")
-    return _PLACE.sub(lambda place: values[place[1]], sql)
+def _fill(part: str, values: Mapping[str, Any], text_: KitText) -> str:
+    return _PLACE.sub(lambda place: values[place[1]], text_.read(part))

@@ -22,8 +22,9 @@ from psycopg import sql
 from recovery_api.domain.errors import AccessDenied, Refused, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.connection import Address, connection_open
-from workers.connectors.sinks.kit import names_get, quoted, text
+from workers.connectors.sinks.kit import KIT_VERSION, names_get, quoted, text
 from workers.connectors.sinks.kit.install import kit_install, kit_version_get
+from workers.connectors.sinks.kit.versions import version_refuse
 
 MARK = "A drill's namespace. Fencepost removes it."
 TRADES = ("owner", "relay", "recoverer", "auditor")
@@ -82,7 +83,10 @@ def namespace_make(connection: psycopg.Connection[Any], kit: KitOptions, name: s
     Raises: Refused where `name` is the pipeline's own schema or is there already.
     """
     drill = drill_kit(kit, name)
-    if kit_version_get(connection, kit.schema) is None:
+    found = kit_version_get(connection, kit.schema)
+    if found is not None and found["kit_version"] != KIT_VERSION:
+        raise version_refuse(found["kit_version"], kit.schema)
+    if found is None:
         raise Unsuitable(
             f"schema {kit.schema!r}", "it holds no sink kit, so there is no fence to drill", "Install it: sink_install."
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -12,10 +14,10 @@ from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
+from workers.connectors.sinks.kit.versions import FACTS_TABLES, version_refuse
 
 OLDEST_SERVER = 150000
-FACTS_TABLES = ("kit", "protocol")
-"""Where a kit says its version: `kit`, and up to version 3 `protocol`."""
+OWNER_SUFFIX = "_owner"
 
 
 def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -24,9 +26,15 @@ def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dic
     Raises: Unsuitable for a kit of another version or shape, a schema used otherwise, or a server that cannot serve;
     AccessDenied where the login may not install; NotFound for a missing target or effect.
     """
+    with errors_told(options), connection.transaction():
+        return _install(connection, options)
+
+
+@contextmanager
+def errors_told(options: KitOptions) -> Iterator[None]:
+    """What the server refuses of the kit's text, as the product's errors."""
     try:
-        with connection.transaction():
-            return _install(connection, options)
+        yield
     except psycopg.errors.InsufficientPrivilege as error:
         raise AccessDenied(
             f"installing the kit in schema {options.schema!r}",
@@ -52,22 +60,34 @@ def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[st
     """
     with connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(
-            "SELECT p.oid IS NOT NULL AS is_kit, has_schema_privilege(n.oid, 'USAGE')"
+            "SELECT has_schema_privilege(n.oid, 'USAGE')"
             " AND coalesce(has_table_privilege(p.oid, 'SELECT'), true) AS may_look"
-            ", p.relname FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = ANY (%s)"
+            ", p.relname FROM pg_namespace n LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relkind = 'r' AND p.relname = ANY (%s)"
             " WHERE n.nspname = %s ORDER BY p.relname",
             (list(FACTS_TABLES), schema),
         ).fetchone()
         if found is None:
             return None
-        if not found["is_kit"]:
+        if found["relname"] is None:
             raise Unsuitable(f"schema {schema!r}", "it exists and is no sink kit", "Choose another schema.")
         if not found["may_look"]:
             raise AccessDenied(
                 f"schema {schema!r}", "this login cannot read the record", "Grant it the kit's recoverers or auditors."
             )
-        table = f"{quoted(schema)}.{found['relname']}"
-        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {table}").fetchone()  # nosec B608 # built of constants; names are quoted
+        place = f"{quoted(schema)}.{quoted(found['relname'])}"
+        return cursor.execute(f"SELECT kit_version, effect, identity::text FROM {place}").fetchone()  # nosec B608 # built of constants; names are quoted
+
+
+def kit_as_named(connection: psycopg.Connection[Any], options: KitOptions) -> KitOptions:
+    """The options with the prefix that the installed kit's roles have: in a copy of a database under another name, or
+    where the prefix was left out at registering, the roles are not those that the options would make now."""
+    row = connection.execute(
+        "SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner WHERE n.nspname = %s",
+        (options.schema,),
+    ).fetchone()
+    if row is None or not row[0].endswith(OWNER_SUFFIX):
+        return options
+    return replace(options, prefix=row[0].removesuffix(OWNER_SUFFIX))
 
 
 def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -103,11 +123,12 @@ def _lanes_told(connection: psycopg.Connection[Any], options: KitOptions) -> dic
 
 def _same_or_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
     if found["kit_version"] != KIT_VERSION:
-        raise Unsuitable(
-            f"schema {options.schema!r}",
-            f"it holds a sink kit of version {found['kit_version']}, and this is version {KIT_VERSION}",
-            "Nothing was changed. Use the Fencepost that installed it, or install into another schema.",
-        )
+        raise version_refuse(found["kit_version"], options.schema)
+    effect_refuse(found, options)
+
+
+def effect_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
+    """Raises: Unsuitable where the kit applies accepted events otherwise than these options say."""
     if found["effect"] != options.effect.as_row():
         raise Unsuitable(
             f"schema {options.schema!r}",

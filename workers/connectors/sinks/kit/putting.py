@@ -17,9 +17,11 @@ from workers.connectors.postgresql.connection import Address, connection_open
 from workers.connectors.sinks.kit import kit_sql, names_get, quoted
 from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
 from workers.connectors.sinks.kit.install import kit_install
+from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
 TRADES = ("relay", "recoverer", "auditor")
 UNNAMED_DATABASE = "DATABASE"
+NOTHING_DONE: Mapping[str, Any] = {"installed": False, "upgraded": False, "from_version": None, "not_carried": []}
 
 Grants = Iterable[tuple[str, str]]
 """Pairs of a trade and the login that becomes one."""
@@ -33,10 +35,12 @@ def kit_script(parsed: Mapping[str, Any], grants: Grants, database: str) -> str:
     return "\n".join(["BEGIN;", kit_sql(options, database), *granted, "COMMIT;"])
 
 
-def kit_put(parsed: Mapping[str, Any], grants: Grants) -> dict[str, Any]:
+def kit_put(parsed: Mapping[str, Any], grants: Grants, is_upgrade: bool = False) -> dict[str, Any]:
     """Installs the kit and grants its groups in one transaction; what is there already and the same is left.
 
-    Returns `{installed, schema, kit_version, roles, granted, undisciplined_paths}`. Raises what `kit_install` does.
+    `is_upgrade`: brings a kit that is there to today's version instead. Returns `{installed, upgraded, from_version,
+    schema, kit_version, roles, granted, not_carried, undisciplined_paths}`. Raises what `kit_install` and `kit_upgrade`
+    do.
     """
     granted: dict[str, str] = {}
     grants = list(grants)
@@ -44,12 +48,14 @@ def kit_put(parsed: Mapping[str, Any], grants: Grants) -> dict[str, Any]:
     address = replace(address, names=(*address.names, *(login for _, login in grants)))
     with connection_open(address, "fencepost sink_install") as connection:
         with connection.transaction():
-            report = kit_install(connection, kit_options(parsed))
+            kit = kit_options(parsed)
+            done = kit_upgrade(connection, kit) if is_upgrade else kit_install(connection, kit)
+            report: dict[str, Any] = {**NOTHING_DONE, **done}
             for trade, login in grants:
                 group = sql.Identifier(report["roles"][trade])
                 connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
                 granted[login] = trade
-        paths = paths_read(connection, report["schema"]) if kit_may_read(connection, report["schema"]) else []
+        paths = paths_read(connection, kit_options(parsed)) if kit_may_read(connection, report["schema"]) else []
     rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
     return {**report, "granted": granted, "undisciplined_paths": rows}
 

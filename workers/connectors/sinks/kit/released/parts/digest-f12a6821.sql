@@ -1,0 +1,56 @@
+-- Digests, computed here from what was handed over and never taken from the caller.
+-- Declared immutable: convert_to and to_json(text) depend on the database's encoding alone, which never changes.
+CREATE FUNCTION {schema}.payload_digest(op text, key text, content jsonb) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    -- absent content is the empty text; a delete's is null
+    canonical text := coalesce(content::text, CASE op WHEN 'delete' THEN 'null' ELSE '' END);
+BEGIN
+    -- numbers lose trailing fractional zeros; the first look spares the replacement where there can be none
+    IF canonical ~ '[0-9]\.[0-9]*0([^0-9]|$)' THEN
+        canonical := regexp_replace(canonical, '((?:"(?:[^"\\]|\\.)*"[^".]*)+)|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])', '\1\2', 'g');
+    END IF;
+    RETURN sha256(convert_to(
+        op || ' ' || coalesce(to_json(key)::text, 'null') || ' '
+           || encode(sha256(convert_to(canonical, 'UTF8')), 'hex'), 'UTF8'));
+END
+$$;
+
+-- An entry's digest as four signed 64-bit limbs, so that a batch's digest is four sums.
+CREATE TYPE {schema}.digest AS (payload_digest bytea, limb0 bigint, limb1 bigint, limb2 bigint, limb3 bigint);
+
+CREATE FUNCTION {schema}.entry_digest(
+    lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb
+) RETURNS {schema}.digest
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    entry {schema}.digest;
+    hash bytea;
+BEGIN
+    entry.payload_digest := {schema}.payload_digest(op, key, content);
+    hash := sha256(convert_to(lane, 'UTF8') || '\x00'::bytea || int8send(entry_digest.position)
+                   || int8send(ordinal) || entry.payload_digest);
+    entry.limb0 := ('x' || encode(substr(hash, 1, 8), 'hex'))::bit(64)::bigint;
+    entry.limb1 := ('x' || encode(substr(hash, 9, 8), 'hex'))::bit(64)::bigint;
+    entry.limb2 := ('x' || encode(substr(hash, 17, 8), 'hex'))::bit(64)::bigint;
+    entry.limb3 := ('x' || encode(substr(hash, 25, 8), 'hex'))::bit(64)::bigint;
+    RETURN entry;
+END
+$$;
+
+-- A batch on its way to the fire. Append-only, keyed so that a repeated task leaves the same rows. Unlogged: after a
+-- crash of the server it is empty, the count no longer fits, and the batch is staged again.
+CREATE UNLOGGED TABLE {schema}.staged (
+    generation bigint NOT NULL,
+    arm bigint NOT NULL,
+    lane text COLLATE "C" NOT NULL,
+    position bigint NOT NULL,
+    ordinal bigint NOT NULL,
+    event_id text,
+    op text NOT NULL CONSTRAINT staged_op_is_known CHECK (op IN ('insert', 'update', 'delete')),
+    key text,
+    content jsonb,
+    digest {schema}.digest NOT NULL
+        GENERATED ALWAYS AS ({schema}.entry_digest(lane, position, ordinal, op, key, content)) STORED,
+    PRIMARY KEY (generation, arm, lane, position, ordinal)
+);

@@ -1,0 +1,91 @@
+-- The mapped target {target_text}: each key's latest event, applied only where it is newer than what was applied.
+
+-- The key of an event, or an error. What one key is, the column's own type says: '01' and '1' of an integer.
+CREATE FUNCTION {schema}.key_checked(key text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF key IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'not_null_violation',
+            MESSAGE = 'an event without a key cannot be applied to the mapped target';
+    END IF;
+    RETURN key;
+END
+$$;
+
+CREATE FUNCTION {schema}.effect_of_event(
+    lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb
+) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    key_now {target}.{target_key}%TYPE := (jsonb_populate_record(NULL::{target}, jsonb_build_object(
+        {target_key_text}, {schema}.key_checked(effect_of_event.key)))).{target_key};
+BEGIN
+    INSERT INTO {schema}.applied AS last (lane, key, position, ordinal, is_tombstone)
+        VALUES (effect_of_event.lane, key_now, effect_of_event.position, effect_of_event.ordinal,
+                effect_of_event.op = 'delete')
+        ON CONFLICT (lane, key) DO UPDATE
+            SET position = EXCLUDED.position, ordinal = EXCLUDED.ordinal, is_tombstone = EXCLUDED.is_tombstone
+            WHERE (last.position, last.ordinal) < (EXCLUDED.position, EXCLUDED.ordinal);
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF effect_of_event.op = 'delete' THEN
+        DELETE FROM {target} t WHERE {schema}.is_same_key(t.{target_key}, key_now);
+    ELSE
+        INSERT INTO {target} ({target_columns})
+            SELECT {target_values}
+            FROM (SELECT jsonb_populate_record(NULL::{target}, {event_members}) AS row) r
+            ON CONFLICT ({target_key}) DO UPDATE SET {target_updates};
+    END IF;
+END
+$$;
+
+-- The same for what a fire has landed. Rows of `accepted` under this generation are this fire's: it pauses the rest.
+CREATE FUNCTION {schema}.effect_of_batch(generation bigint, arm bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    lane_now text;
+BEGIN
+    FOR lane_now IN SELECT DISTINCT s.lane FROM {schema}.staged s
+                    WHERE s.generation = effect_of_batch.generation AND s.arm = effect_of_batch.arm ORDER BY 1 LOOP
+        WITH latest AS (
+            SELECT DISTINCT ON (landed.key) landed.key, landed.position, landed.ordinal, landed.op
+            FROM (SELECT s.position, s.ordinal, s.op, (jsonb_populate_record(NULL::{target}, jsonb_build_object(
+                      {target_key_text}, {schema}.key_checked(s.key)))).{target_key} AS key
+                  FROM {schema}.staged s
+                  CROSS JOIN LATERAL (
+                      SELECT FROM {schema}.accepted x
+                      WHERE x.lane = s.lane AND x.position = s.position AND x.ordinal = s.ordinal
+                          AND x.generation = effect_of_batch.generation LIMIT 1) a
+                  WHERE s.generation = effect_of_batch.generation AND s.arm = effect_of_batch.arm
+                      AND s.lane = lane_now) landed
+            ORDER BY landed.key, landed.position DESC, landed.ordinal DESC
+        ), newer AS (
+            INSERT INTO {schema}.applied AS last (lane, key, position, ordinal, is_tombstone)
+                SELECT lane_now, l.key, l.position, l.ordinal, l.op = 'delete' FROM latest l
+                ON CONFLICT (lane, key) DO UPDATE
+                    SET position = EXCLUDED.position, ordinal = EXCLUDED.ordinal, is_tombstone = EXCLUDED.is_tombstone
+                    WHERE (last.position, last.ordinal) < (EXCLUDED.position, EXCLUDED.ordinal)
+                RETURNING last.position, last.ordinal, last.is_tombstone
+        ), deleted AS (
+            DELETE FROM {target} t USING (
+                SELECT jsonb_populate_record(NULL::{target}, jsonb_build_object({target_key_text}, s.key)) AS row
+                FROM newer n
+                CROSS JOIN LATERAL (
+                    SELECT x.key FROM {schema}.staged x
+                    WHERE x.generation = effect_of_batch.generation AND x.arm = effect_of_batch.arm
+                        AND x.lane = lane_now AND x.position = n.position AND x.ordinal = n.ordinal LIMIT 1) s
+                WHERE n.is_tombstone) r
+                WHERE {schema}.is_same_key(t.{target_key}, (r.row).{target_key})
+        )
+        INSERT INTO {target} ({target_columns})
+            SELECT {target_values}
+            FROM (SELECT jsonb_populate_record(NULL::{target}, {latest_members}) AS row
+                  FROM newer n
+                  CROSS JOIN LATERAL (
+                      SELECT x.key, x.content FROM {schema}.staged x
+                      WHERE x.generation = effect_of_batch.generation AND x.arm = effect_of_batch.arm
+                          AND x.lane = lane_now AND x.position = n.position AND x.ordinal = n.ordinal LIMIT 1) s
+                  WHERE NOT n.is_tombstone OFFSET 0) r
+            ON CONFLICT ({target_key}) DO UPDATE SET {target_updates};
+    END LOOP;
+END
+$$;
