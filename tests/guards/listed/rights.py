@@ -97,8 +97,8 @@ GUARDS = (
     Guard(
         "anybody says whose address is counted",
         "dashboard/client_address.py",
-        "    return str(address) if address is not None and is_trusted else None\n",
-        "    return str(address) if address is not None else None\n",
+        '    chain = ", ".join(filter(None, [forwarded, peer]))\n',
+        '    return forwarded.partition(",")[0] or None\n',
         (f"{PAGES}/test_sign_in.py::test_s4_nobody_but_a_trusted_proxy_says_who_asks",),
     ),
     Guard(

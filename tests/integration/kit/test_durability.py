@@ -130,7 +130,9 @@ def test_t9_a_source_is_read_only_once_what_it_shows_is_flushed(crashing: Crashi
 def test_t9_a_server_that_does_not_flush_is_named_and_the_wait_has_an_end(crashing: CrashingSink) -> None:
     with psycopg.connect(crashing.server.url, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
-        connection.execute(sql.SQL("INSERT INTO outbox SELECT coalesce(max(number), 0) + 1, 'k', 'insert', '1' FROM outbox"))
+        connection.execute(
+            sql.SQL("INSERT INTO outbox SELECT coalesce(max(number), 0) + 1, 'k', 'insert', '1' FROM outbox")
+        )
         with pytest.raises(NotFlushed, match="has not written to disk what was read"):
             flush_wait(connection, crashing.address, 0.0)
         flush_wait(connection, crashing.address)
