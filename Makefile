@@ -74,7 +74,7 @@ chaos: venv  ## servers killed and workers stopped under recoveries, in random o
 	@FENCEPOST_HTTPS=false $(PY) -m tests.chaos $(ARGS)
 
 guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS="--changed", ARGS="--only fence")
-	@$(TEMPORARY) -- $(PY) -m tests.guards $(ARGS)
+	@$(PY) -m tests.guards $(ARGS)
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)

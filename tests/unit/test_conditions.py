@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import (
@@ -12,6 +15,7 @@ from recovery_api.domain.conditions import (
     UndisciplinedPath,
     conditions_judge,
     conditions_refusal,
+    warnings_says,
 )
 
 FENCED = Capability(Archetype.FENCED, True, True, True, True, True)
@@ -88,3 +92,43 @@ def test_a_sink_without_a_fence_is_refused_without_promising_what_nothing_lifts(
     found = conditions_refusal(conditions_judge(CLEAN, unfenced))
     assert found is not None and found.name == "P2" and found.holds is None
     assert "sink kit" in found.remedy and "record that" not in found.remedy
+
+
+def test_events_that_retention_dropped_undelivered_are_said_before_an_approval() -> None:
+    found = judged("floor", replace(CLEAN, lost_below_floor_count=2))
+    assert (found.holds, found.blocks) == (False, False)
+    assert found.says.startswith("2 events the source no longer holds were never accepted.")
+    said = warnings_says(conditions_judge(replace(CLEAN, lost_below_floor_count=2), FENCED))
+    assert "the source dropped events that never reached the sink (floor)" in said
+    unknown = judged("floor", replace(CLEAN, unknown_below_floor_count=3))
+    assert unknown.holds is None and unknown.warning == "nothing shows what lay below the oldest row"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("P3", {"frontier_is_safe": False}),
+        ("P4", {"coordinates_ascending": False}),
+        ("P4", {"coordinates_ascending": None}),
+        ("record", {"record_is_complete": False}),
+    ],
+)
+def test_what_forbids_applying_is_named_by_its_condition(name: str, change: dict[str, Any]) -> None:
+    refusal = conditions_refusal(conditions_judge(replace(CLEAN, **change), FENCED))
+    assert refusal is not None and refusal.name == name and refusal.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("P1", {"duplicate_count": 1}),
+        ("P1", {"premature_count": 1}),
+        ("P3", {"safe_frontier_weakness": "Grace."}),
+        ("content", {"unrepresentable_count": 1}),
+    ],
+)
+def test_what_does_not_forbid_applying_is_a_warning_and_never_held(name: str, change: dict[str, Any]) -> None:
+    evidence = replace(CLEAN, **change)
+    found = judged(name, evidence)
+    assert not found.holds and not found.blocks and found.warning
+    assert f"({name})" in warnings_says(conditions_judge(evidence, FENCED))

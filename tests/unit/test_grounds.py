@@ -94,3 +94,9 @@ def test_many_doubts_are_counted() -> None:
 
 def test_fewer_rows_than_before_show_no_late_one() -> None:
     assert came_late({"count": 5, "positions": 30}, {"count": 4, "positions": 28}) == 0
+
+
+def test_as_many_rows_at_other_places_show_a_late_one() -> None:
+    """Retention dropped one, and another came beside it: the count alone would show nothing."""
+    assert came_late({"count": 5, "positions": 30}, {"count": 5, "positions": 31}) == 1
+    assert came_late({"count": 5, "positions": 30}, {"count": 5, "positions": 30}) == 0

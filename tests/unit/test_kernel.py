@@ -57,6 +57,19 @@ def test_an_entry_that_a_history_not_read_whole_lacks_is_unknown_wherever_it_lie
     assert found(findings, "lost") == [51, 52]
 
 
+def test_an_earlier_audit_certifies_only_the_entries_that_it_saw():
+    """Below the floor nothing shows what was committed: an entry that came since, or above what was judged, is unknown."""
+    entries = {"entry": pa.array([1, 9, 2, 3], pa.int64())}
+    history, accepted = side([20], [1]), side([5, 6, 15, 20], [1, 1, 1, 1], **entries)
+    seen = {"certified_below": Coordinate(10), "certified_entry": 4}
+    counts, findings = judged(history, accepted, floor=Coordinate(20), has_journal=False, **seen)
+    assert found(findings, "unknown") == [6, 15]
+    assert counts.justification_unknown == 2
+    for less in ({"certified_below": Coordinate(10)}, {"certified_entry": 4}, {}):
+        _, findings = judged(history, accepted, floor=Coordinate(20), has_journal=False, **less)
+        assert found(findings, "unknown") == [5, 6, 15]
+
+
 def test_an_altered_entry_leaves_its_obligation_lost_and_hidden_from_keyed_matching():
     counts, findings = judged(side([1, 2], [1, 1]), side([1, 2], [1, 9]))
     lost, premature = findings.to_pylist()

@@ -121,6 +121,18 @@ def test_worker_that_was_taken_over_moves_nothing(recovery, now):
     assert Event.objects.count() == events and recovery_get(recovery.id).generation == 5
 
 
+def test_a_row_in_the_same_state_that_another_moved_meanwhile_is_not_ones_own(recovery, now):
+    """A successor claims anew, so the state is as it was read: the state alone does not tell whose turn it is."""
+    move(recovery, "claiming", now)
+    zombie = recovery_get(recovery.id)
+    move(recovery, "claiming", now, says="Claiming, another worker.")
+    with pytest.raises(Refused, match="another got there first"):
+        move(zombie, "arming", now, generation=4)
+    with pytest.raises(Refused, match="another got there first"):
+        recovery_finish(zombie, outcome=RecoveryOutcome.STOPPED, says="x", actor="worker", now=now)
+    assert (recovery_get(recovery.id).state, recovery_get(recovery.id).generation) == ("claiming", None)
+
+
 def test_zombie_that_reads_the_row_again_is_still_stopped_by_its_intent(recovery, now, later):
     queued = recovery.intents.get()
     dead = intent_take(queued.id, "one", now)

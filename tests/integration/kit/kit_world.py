@@ -87,6 +87,10 @@ class KitWorld:
     def later(self, call: Callable[[], Any]) -> Future[Any]:
         return self._pool.submit(call)
 
+    def login_make(self, name: str, group: str) -> str:
+        """One more login that holds this group."""
+        return self._login(f"{conninfo_to_dict(self.dsn)['dbname']}_{name}_login", group)
+
     # -- the protocol, from a login of each trade -------------------------------------------------------------------
 
     def relay_start(self, connection: psycopg.Connection[Any]) -> int:

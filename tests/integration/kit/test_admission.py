@@ -58,6 +58,18 @@ def test_generation_of_another_login_is_not_allocated_to_this_one(world: KitWorl
     assert world.sink.claim(relays, {}).word == "unallocated"
 
 
+def test_a_relays_generation_is_its_logins_own_while_the_fence_stands_there(world: KitWorld) -> None:
+    """The common case reads the fence's owner, too: another relay's login, with every right, delivers nothing under it."""
+    other = world.connect(world.login_make("other", world.names.relay))
+    relay = world.connect(world.relay)
+    generation = world.relay_start(relay)
+    assert world.deliver(relay, generation, 1) == "accepted"
+    assert world.deliver(other, generation, 2) == "unallocated"
+    event = {"position": "3", "op": "insert", "key": "k"}
+    assert world.one(other, "SELECT {schema}.deliver_many(%s, %s)", generation, Jsonb([event])) == ["unallocated"]
+    assert world.record() == [(1, generation)]
+
+
 def test_coordinates_at_the_ends_of_64_bits_are_accepted_once(world: KitWorld) -> None:
     relay = world.connect(world.relay)
     generation = world.relay_start(relay)

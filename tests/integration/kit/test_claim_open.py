@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from recovery_api.domain.errors import SinkBusy
 from tests.contract.sink_engines import batch_make
 from tests.integration.kit.kit_world import KitWorld
 
@@ -49,6 +50,20 @@ def test_r5_a_number_that_a_relay_draws_before_the_claim_is_older_than_the_claim
     assert world.one(relay, "SELECT answer FROM {schema}.begin(%s)", before) == "refused"
     assert world.deliver(relay, before, 1) == "fenced"
     assert world.sink.state().open_claim.generation == generation
+
+
+def test_r5_a_claim_is_not_granted_beside_a_delivery_that_is_under_way(world: KitWorld) -> None:
+    """What is in flight either lands before the claim reads the record, or is fenced: it never lands unseen."""
+    relay = world.connect(world.relay, autocommit=False)
+    generation = world.relay_start(relay)
+    relay.commit()
+    assert world.deliver(relay, generation, 1) == "accepted"
+    with pytest.raises(SinkBusy):
+        world.sink.claim_open("recovery 1", {}, wait_seconds=0.05)
+    relay.commit()
+    assert world.sink.claim_open("recovery 1", {}).word == "granted"
+    assert world.deliver(relay, generation, 2) == "fenced"
+    assert world.record() == [(1, generation)]
 
 
 def test_r5_the_open_claim_of_a_name_is_found_and_what_it_had_armed_counts_no_more(world: KitWorld) -> None:

@@ -178,6 +178,34 @@ def test_staged_rows_of_finished_claims_are_purged_and_those_of_the_open_arm_sta
     assert world.sink.fire(open_generation, open_arm).data["landed_count"] == 1
 
 
+def test_staged_rows_of_an_earlier_arm_are_purged_while_its_claim_is_open(world: KitWorld) -> None:
+    generation, _ = world.staged(1, 2)
+    newer = world.arm(generation, batch_make(3))
+    world.sink.stage(generation, newer, iter([batch_make(3)]))
+    assert world.sink.staged_purge() == 2
+    assert world.sink.fire(generation, newer).data["landed_count"] == 1
+
+
+@pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])
+def test_no_step_of_a_claim_is_taken_in_an_older_snapshot(world: KitWorld, level: psycopg.IsolationLevel) -> None:
+    """A snapshot from before a newer claim shows a fence that stands no more, and an arm that counts no more."""
+    generation, arm = world.staged(1)
+    older = world.connect(world.recoverer, autocommit=False)
+    older.set_isolation_level(level)
+    steps = [
+        ("arm(%s, 1, 'x', NULL)", (generation,)),
+        ("fire(%s, %s)", (generation, arm)),
+        ("release(%s, 'why')", (generation,)),
+        ("settle(%s)", (generation,)),
+    ]
+    for step, arguments in steps:
+        with pytest.raises(psycopg.errors.InvalidTransactionState, match=level.name.replace("_", " ")):
+            world.one(older, f"SELECT answer FROM {{schema}}.{step}", *arguments)
+        older.rollback()
+    assert world.record() == []
+    assert settlement(world.sink.settle(generation)) is Settlement.OPEN
+
+
 @pytest.mark.parametrize(
     ("content", "is_held"),
     [

@@ -108,6 +108,26 @@ def test_function_that_shadows_a_name_is_not_met(world: KitWorld) -> None:
     assert world.deliver(relay, 0, 1) == "accepted"
 
 
+def test_function_of_a_schema_that_stands_first_is_not_met(world: KitWorld) -> None:
+    """A schema of the login's own, before the server's: functions are looked for there as they are not in pg_temp."""
+    schema = {"own": f"own of {world.schema}"}
+    login = str(psycopg.conninfo.conninfo_to_dict(world.relay)["user"])
+    world.admin.execute(world.sql("CREATE SCHEMA {own} AUTHORIZATION {login}", login=login, **schema))
+    try:
+        relay = world.connect(world.relay)
+        relay.execute(
+            world.sql(
+                "CREATE FUNCTION {own}.sha256(bytea) RETURNS bytea LANGUAGE plpgsql AS"
+                " $$ BEGIN RAISE EXCEPTION 'met with the rights of %', current_user; END $$",
+                **schema,
+            )
+        )
+        relay.execute(world.sql("SET search_path = {own}, pg_catalog", **schema))
+        assert [world.deliver(relay, 0, 1) for _ in range(2)] == ["accepted", "absorbed"]
+    finally:
+        world.admin.execute(world.sql("DROP SCHEMA {own} CASCADE", **schema))
+
+
 def test_installed_kit_leaves_only_superusers_past_admission(world: KitWorld) -> None:
     paths = {path for path, _, _ in world.sink.undisciplined_paths()}
     assert paths <= {"superuser"}

@@ -1,0 +1,17 @@
+"""The protections that matter, by area."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+from tests.guards.listed import faces, grounds, kit, liveness, protocol, rights, values, verdicts
+
+GUARDS: tuple[Guard, ...] = (
+    *kit.GUARDS,
+    *protocol.GUARDS,
+    *grounds.GUARDS,
+    *verdicts.GUARDS,
+    *rights.GUARDS,
+    *values.GUARDS,
+    *liveness.GUARDS,
+    *faces.GUARDS,
+)
