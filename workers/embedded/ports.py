@@ -26,7 +26,7 @@ def port_choose(place: Place, service: str, *, is_again: bool = False) -> int:
     if kept is not None and is_free(kept):
         return kept
     taken = set(_kept(place).values())
-    drawn = (port for port in random.sample(LASTING, DRAWS) if port not in taken and is_free(port))
+    drawn = (port for port in random.sample(LASTING, DRAWS) if port not in taken and is_free(port))  # nosec B311 # no secret
     return next(drawn, None) or port_free()
 
 

@@ -19,7 +19,7 @@ from recovery_api.domain.errors import BadFile, BadInput
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.services.people import person_create, roles_make
 
-PASSWORD = "FENCEPOST_SETUP_PASSWORD"
+PASSWORD = "FENCEPOST_SETUP_PASSWORD"  # nosec B105 # the name of a variable
 NEXT = (
     "Next, each in a shell of its own:",
     "  1. make worker   (or celery -A workers.celery worker --queues spark,default) does what is asked for",

@@ -116,7 +116,7 @@ SELECT usable.rolname, 'GRANT', places.place
 FROM usable CROSS JOIN places JOIN pg_roles o ON o.oid = places.relowner
 WHERE usable.rolcreaterole AND NOT o.rolsuper AND current_setting('server_version_num')::int < 160000
 ORDER BY 1, 2, 3
-"""
+"""  # nosec B608 # built of constants
 
 TABLE_SETTERS = """
 SELECT t.tgname::text, 'TRIGGER', t.tgrelid::regclass::text FROM pg_trigger t
@@ -169,7 +169,7 @@ SELECT e.evtname::text, 'EVENT_TRIGGER', NULL
 FROM pg_event_trigger e JOIN pg_proc p ON p.oid = e.evtfoid JOIN pg_roles r ON r.oid = p.proowner
 WHERE e.evtenabled <> 'D' AND NOT r.rolsuper
 ORDER BY 1, 2
-"""
+"""  # nosec B608 # built of constants
 """What runs with rights of somebody else: views and rules over the table, definer functions, event triggers. Functions in
 C are left out: only a superuser can bring one in."""
 
