@@ -23,6 +23,9 @@ from tests.guards.guard import Guard
 
 ROOT = Path(__file__).parents[2]
 LONGEST_SECONDS = 420
+TEST_SECONDS = 60
+"""Of one test, with the protection and without: one that hangs without it has failed, and is not waited for."""
+
 SERVERS = {"postgres": "DATABASE_URL", "redis": "REDIS_URL", "spark": "SPARK_REMOTE"}
 TELL = "import json, os, sys; print(json.dumps(dict(os.environ)), flush=True); sys.stdin.read()"
 FAILED = re.compile(r"^FAILED (.*)$", re.MULTILINE)
@@ -47,6 +50,7 @@ class Lane:
     def tests_run(self, tests: Sequence[str], *, is_stopping: bool) -> Said:
         """Without the protection a run that hangs was noticed, too."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db", "--tb=no"]
+        command += ["--timeout", str(TEST_SECONDS)]
         try:
             done = subprocess.run(
                 [*command, *(["-x"] if is_stopping else []), *tests],

@@ -61,6 +61,14 @@ def test_s1_no_text_of_the_server_passes_while_connecting(kind: type[Exception])
     assert "hush" not in repr(raised.value.as_row())
 
 
+@pytest.mark.parametrize("words", ['FATAL: password authentication failed for user "hush"', "hush cannot be described"])
+def test_s1_words_without_a_state_choose_the_sentence_and_stay_behind(words: str) -> None:
+    """libpq gives a connection that was not made no SQLSTATE: its words are all there is, and they quote names."""
+    with pytest.raises(FencepostError) as raised, connecting_errors("orders at db"):
+        raise psycopg.OperationalError(f"connection failed: {words}")
+    assert "hush" not in repr(raised.value.as_row())
+
+
 def test_s1_only_names_of_ours_are_named() -> None:
     said = errors.UndefinedColumn('column "kee" does not exist\nHINT: Perhaps you meant "hush".')
     error = error_from_driver(said, "db", ["kee", "outbox"])

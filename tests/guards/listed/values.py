@@ -64,7 +64,7 @@ GUARDS = (
         "workers/connectors/postgresql/driver_errors.py",
         "        sentence = connecting_sentence_of(str(error))\n",
         "        sentence = str(error)\n",
-        (f"{UNIT}/test_driver_errors.py::test_s1_no_text_of_the_server_passes_while_connecting",),
+        (f"{UNIT}/test_driver_errors.py::test_s1_words_without_a_state_choose_the_sentence_and_stay_behind",),
     ),
     Guard(
         "a password stays with the error that is chained",

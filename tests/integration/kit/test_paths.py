@@ -113,6 +113,7 @@ def test_function_of_a_schema_that_stands_first_is_not_met(world: KitWorld) -> N
     schema = {"own": f"own of {world.schema}"}
     login = str(psycopg.conninfo.conninfo_to_dict(world.relay)["user"])
     world.admin.execute(world.sql("CREATE SCHEMA {own} AUTHORIZATION {login}", login=login, **schema))
+    world.admin.execute(world.sql("GRANT USAGE ON SCHEMA {own} TO PUBLIC", **schema))
     try:
         relay = world.connect(world.relay)
         relay.execute(
