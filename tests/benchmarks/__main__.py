@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists")
+BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers")
 
 
 def main() -> None:
@@ -47,6 +47,10 @@ def main() -> None:
         from tests.benchmarks import lists
 
         lists.run(given.rounds)
+    if "writers" in names:
+        from tests.benchmarks import writers
+
+        writers.run(given.rounds)
 
 
 if __name__ == "__main__":
