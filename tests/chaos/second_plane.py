@@ -34,7 +34,8 @@ def main() -> None:
     reach = [Path(asked[end]["connection"].removeprefix("file:")).read_text() for end in ("source", "sink")]
     Path(settings.FENCEPOST_EVIDENCE_DIR).mkdir(parents=True, exist_ok=True)
     recovery = World(*reach, asked["source"], asked["sink"], pipeline).recover()
-    print(json.dumps({"outcome": recovery.outcome, "generation": recovery.generation, "says": recovery.says}))
+    first = recovery.generations.order_by("number").values_list("number", flat=True).first()
+    print(json.dumps({"outcome": recovery.outcome, "first_generation": first, "says": recovery.says}))
 
 
 if __name__ == "__main__":
