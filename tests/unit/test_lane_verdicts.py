@@ -8,7 +8,7 @@ from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import LaneCounts
-from workers.connectors.base import LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.readings import LaneReading, Reading, SafeFrontier, Width
 from workers.recovery.outcomes import not_as_approved
 from workers.recovery.verdicts import lane_verdicts, weaknesses
 from workers.spark.jobs.audit import Evidence, LaneEvidence

@@ -9,7 +9,7 @@ import pytest
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.grounds import Standing
-from workers.connectors.base import LaneReading, Reading, SafeFrontier
+from workers.connectors.readings import LaneReading, Reading, SafeFrontier
 from workers.spark.jobs.grounds import CHANGED, ELSEWHERE, Remembered, pinned_apply, pinned_choose
 
 PROVEN = SafeFrontier(
