@@ -82,9 +82,11 @@ class Command(BaseCommand):
     def _stay(self, tell: Narrator, world: World, left: World, address: str) -> None:
         """Keeps web server, worker and services up until Ctrl-C."""
         tell.step("Look around, and recover it by hand")
-        tell.table([("pages", address), *_sign_ins(people_make())])
+        password = people_make()
+        tell.table([("pages", address), *_sign_ins(password)])
+        who = "somebody who may approve" if password is None else "approver"
         tell.say(
-            f"Sign in as approver, open {left.pipeline}, plan a recovery, look at what it would send, approve it, give a "
+            f"Sign in as {who}, open {left.pipeline}, plan a recovery, look at what it would send, approve it, give a "
             "reason, type the pipeline's name, and watch it end exactly once. Or by command, from another shell:"
         )
         for line in TRY:
