@@ -54,16 +54,24 @@ def _staged_twice(arena: Arena, recovery: Recovery, is_frozen: bool) -> tuple[in
             everyone = {task["index"] for task in running}
             return sessions if copied and copied == everyone and len(sessions) == len(running) else []
 
+        executors: dict[int, list[psutil.Process]] = {}
+
+        def is_found() -> bool:
+            """Whether each attempt's executor is known. An attempt that waits too long for the lock goes and comes again."""
+            executors.clear()
+            with contextlib.suppress(StopIteration, psutil.NoSuchProcess):
+                executors.update({session: cluster.executor_of(_client_of(port)) for session, port in waiting()})
+            return bool(executors)
+
         holder.execute("LOCK TABLE fencepost.staged IN ACCESS EXCLUSIVE MODE")
         gate.touch()
-        if not wait_until(lambda: bool(waiting()) or process.poll() is not None, 90) or not (sessions := waiting()):
+        if not wait_until(lambda: is_found() or process.poll() is not None, 90) or not executors:
             running = [(task["index"], task["attempt"], task["executorId"]) for task in cluster.attempts()]
             raise Wrong(f"no second attempt came to stage: {running}")
         copies = [task for task in cluster.attempts() if task["speculative"]]
-        executors = {session: cluster.executor_of(_client_of(port)) for session, port in sessions}
         if len({processes[0].pid for processes in executors.values()}) < 2:
             raise Wrong(f"the attempts did not come from two executors: {executors}")
-        first = sessions[0][0]
+        first = next(iter(executors))
         if is_frozen:
             stopped.enter_context(_frozen(executors[first]))
         holder.rollback()  # whoever waited may go on
