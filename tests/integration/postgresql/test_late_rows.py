@@ -9,6 +9,8 @@ import pytest
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench
+from workers.connectors.postgresql.late_rows import late_look
+from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.readings import LateRows, Width
 from workers.connectors.registry import connector_make
 
@@ -32,6 +34,26 @@ def looked(bench: Bench, meanwhile: Callable[[], None], f: int = 10, **options: 
             for _ in other.read_history(type(reading)(reading.identity, handle), WHOLE, Width.PAYLOAD, late=late):
                 pass
     return late
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "another table", "a savepoint's row"])
+def test_t6_rows_are_looked_at_unless_both_snapshots_show_the_same(filled: Bench, meanwhile: str) -> None:
+    source = filled.source()
+    filled.run.execute("CREATE TABLE other (id int)")
+    writer = filled.session()
+    writer.execute("SAVEPOINT s")
+    writer.execute("INSERT INTO outbox VALUES (3)")
+    with source.hold_pin() as pinned:
+        if meanwhile == "another table":
+            filled.run.execute("INSERT INTO other VALUES (1)")
+        if meanwhile == "a savepoint's row":
+            writer.execute("RELEASE s")
+            writer.commit()
+        with source.hold_snapshot() as reading:
+            handle = {**reading.handle, "pinned": pinned.handle["pinned"]}
+            mapped = MappedTable(source.options, handle["types"], handle["has_soft_errors"])
+            look = late_look(source.address, mapped, handle, LateRows(Coordinate(10)))
+    assert (look is None) is (meanwhile == "nothing")
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ a row a new `xmin`, and an old transaction somewhere holds the snapshot's xmin d
 `pg_visible_in_snapshot` would not do: it knows no subtransactions, and calls a savepoint's row visible that the snapshot
 does not show. Freezing keeps the raw `xmin`. It has 32 bits: a row frozen two billion transactions ago may look new,
 and is then looked up in vain; one written since the snapshot cannot look old, for the snapshot is held.
+
+Two snapshots with the same bounds and the same open transactions show the same rows (a subtransaction is in neither
+while its parent is open). Where the reading's is like the pinning one, nothing can be late in it and no row is asked.
 """
 
 from __future__ import annotations
@@ -61,13 +64,16 @@ def late_unseen(connection: psycopg.Connection[Any], opened: Opened) -> str | No
     return None if may_read else UNSEEN
 
 
-def pinned_make(connection: psycopg.Connection[Any], opened: Opened, snapshot_id: str) -> dict[str, Any] | None:
-    """The pinning snapshot as a reading's handle carries it; None where late rows cannot be seen."""
+def pinned_make(
+    connection: psycopg.Connection[Any], opened: Opened, snapshot_id: str, handle: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The pinning snapshot as a reading's handle carries it; None where late rows cannot be seen.
+
+    `handle`: of the reading that was made in it.
+    """
     if opened.server.is_in_recovery or late_unseen(connection, opened):
         return None
-    row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
-    assert row is not None
-    return {"snapshot": snapshot_id, "xmin": xid_of(int(row[0]))}
+    return {"snapshot": snapshot_id, "xmin": handle["xmin"], "seen": handle["seen"]}
 
 
 def xid_of(number: int) -> str:
@@ -78,9 +84,9 @@ def xid_of(number: int) -> str:
 def late_look(
     address: Address, mapped: MappedTable, handle: Mapping[str, Any], late: LateRows | None
 ) -> LateLook | None:
-    """What looks for late rows while a range is read; None where nobody asked or it cannot be seen."""
+    """What looks for late rows while a range is read; None where nobody asked, it cannot be seen, or there are none."""
     pinned = handle.get("pinned")
-    if late is None or pinned is None:
+    if late is None or pinned is None or pinned.get("seen") == handle["seen"]:
         return None
     return LateLook(address, mapped, pinned["snapshot"], pinned["xmin"], late)
 

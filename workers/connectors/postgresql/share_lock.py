@@ -32,7 +32,7 @@ HOPELESS_AFTER_SECONDS = 1.0
 
 HELD = """
 WITH RECURSIVE tree AS (
-    SELECT %(oid)s::bigint::oid AS oid
+    SELECT {oid}::bigint::oid AS oid
     UNION
     SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
 )
@@ -65,8 +65,13 @@ class Lock:
     blockers: tuple[OpenTransaction, ...]
 
     def unlocked(self) -> list[str]:
-        self.connection.execute("SET LOCAL search_path = pg_catalog")  # a function may have left another one
-        return [place for (place,) in self.connection.execute(HELD.encode(), {"oid": self.oid})]
+        """In one message: writers wait meanwhile. A function may have left another search_path."""
+        looked = sql.SQL("SET LOCAL search_path = pg_catalog; {}").format(
+            sql.SQL(HELD).format(oid=sql.Literal(self.oid))
+        )
+        cursor = self.connection.execute(looked)
+        cursor.nextset()
+        return [place for (place,) in cursor]
 
 
 def lock_ground(
@@ -123,12 +128,8 @@ def share_lock(address: Address, options: Mapping[str, Any], name: sql.Composabl
 
 
 def _try(connection: psycopg.Connection[Any], options: Mapping[str, Any], name: sql.Composable) -> bool:
-    connection.execute("BEGIN READ ONLY")
-    connection.execute(
-        sql.SQL("SET LOCAL search_path = pg_catalog; SET LOCAL lock_timeout = {}").format(
-            sql.Literal(options["lock_timeout_ms"])
-        )
-    )
+    begin = sql.SQL("BEGIN READ ONLY; SET LOCAL search_path = pg_catalog; SET LOCAL lock_timeout = {}")
+    connection.execute(begin.format(sql.Literal(options["lock_timeout_ms"])))
     try:
         if options["share_lock_function"]:
             schema, _, function = options["share_lock_function"].rpartition(".")

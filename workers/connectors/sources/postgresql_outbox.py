@@ -97,7 +97,7 @@ class PostgresqlOutbox:
             assert row is not None
             reading = self._reading(connection, opened, safe, None, found)
             self._pinned = reading.lanes[LANE].safe
-            handle = {**reading.handle, "pinned": pinned_make(connection, opened, row[0])}
+            handle = {**reading.handle, "pinned": pinned_make(connection, opened, row[0], reading.handle)}
             with snapshot_kept(connection):
                 yield replace(reading, handle=handle)
             connection.execute("ROLLBACK")
@@ -248,7 +248,11 @@ class PostgresqlOutbox:
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
         lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
-        handle = {**handle_of(connection, opened, extent, snapshot_id), "xmin": xid_of(snapshot.xmin)}
+        handle = {
+            **handle_of(connection, opened, extent, snapshot_id),
+            "xmin": xid_of(snapshot.xmin),
+            "seen": [snapshot.xmin, snapshot.xmax, *snapshot.running],
+        }
         return Reading(identity, handle, {LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
 
     def _floor(
