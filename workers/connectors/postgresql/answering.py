@@ -72,17 +72,22 @@ class AnsweringConnection(psycopg.Connection[Any]):
         self._conninfo, self._application_name = conninfo, application_name
 
     def wait(self, gen: Any, interval: float = WAIT_SECONDS, timeout: float | None = None) -> Any:
-        return super().wait(self._listened(gen), interval, timeout)
-
-    def _listened(self, gen: Any) -> Generator[Any, Any, Any]:
-        """`gen` passed on as it is, with a look at the clock each time nothing was ready."""
-        began = time.monotonic()
-        silence = Silence(self.step.deadline_seconds(self.answer_seconds), began)
         self._seen_blockers = ()
         if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:  # a COPY is many calls
-            self._statement_began = began
+            self._statement_began = time.monotonic()
         try:
             state = next(gen)
+        except StopIteration as answer:  # nearly every row of a COPY: it has arrived with an earlier one
+            return answer.value
+        except psycopg.Error:
+            self._failed()
+            raise
+        return super().wait(self._listened(gen, state), interval, timeout)
+
+    def _listened(self, gen: Any, state: Any) -> Generator[Any, Any, Any]:
+        """`gen`, which has given `state`, passed on as it is, with a look at the clock each time nothing was ready."""
+        silence = Silence(self.step.deadline_seconds(self.answer_seconds), time.monotonic())
+        try:
             while True:
                 ready = yield state
                 now = time.monotonic()
@@ -95,11 +100,14 @@ class AnsweringConnection(psycopg.Connection[Any]):
         except StopIteration as answer:
             return answer.value
         except psycopg.Error:
-            self.failed_after_seconds = time.monotonic() - self._statement_began
-            self.blockers = self._seen_blockers
+            self._failed()
             raise
         finally:
             gen.close()
+
+    def _failed(self) -> None:
+        self.failed_after_seconds = time.monotonic() - self._statement_began
+        self.blockers = self._seen_blockers
 
     def _beat(self, now: float) -> None:
         if now - self._beaten_at >= BEAT_SECONDS:
