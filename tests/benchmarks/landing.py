@@ -21,9 +21,9 @@ from tests.benchmarks.audit import CONTENT
 from tests.benchmarks.measure import databases, rounds, say
 from workers.connectors.base import BatchDigest
 from workers.connectors.sinks.kit.install import kit_install
-from workers.spark.jobs.audit import AuditRequest, Evidence, evidence_read
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_stage
-from workers.spark.ranges import EndSpec
 from workers.spark.session import session_get
 
 FILLED, BATCH = 1_000_000, 100_000

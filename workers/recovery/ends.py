@@ -29,12 +29,13 @@ from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import connector_make
+from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
+from workers.evidence.grounds import Earlier, Remembered
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
-from workers.spark.jobs.audit import AuditRequest, Certified
-from workers.spark.jobs.grounds import Earlier, Remembered
-from workers.spark.jobs.redrive import batch_held
-from workers.spark.ranges import EndSpec, InProcess
+from workers.spark.tasks import InProcess
 
 
 def sink_connector(pipeline: Pipeline) -> Any:

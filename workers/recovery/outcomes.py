@@ -20,11 +20,11 @@ from recovery_api.domain.plans import approval_refusal
 from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
 from workers.connectors.base import FencedSink
+from workers.evidence.read import BEFORE_EVERYTHING, Evidence
+from workers.evidence.store import parts_of
 from workers.recovery.ends import paths_read
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
-from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
-from workers.spark.ranges import parts_of
 
 
 def start_positions(found: Evidence) -> dict[str, Coordinate]:

@@ -22,6 +22,8 @@ from recovery_api.domain.plans import (
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
+from workers.evidence.batch import batch_without, parts_split, unrepresentable_read
+from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
     evidence_directory,
     request_make,
@@ -32,14 +34,7 @@ from workers.recovery.ends import (
 )
 from workers.recovery.listing import listing_rows
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
-from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import (
-    batch_inspect,
-    batch_without,
-    later_keys_count,
-    parts_split,
-    unrepresentable_read,
-)
+from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
 
 def plan_run(intent: Intent, report: Any) -> None:

@@ -25,6 +25,8 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
 from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
+from workers.evidence.batch import unrepresentable_read
+from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
@@ -36,8 +38,7 @@ from workers.recovery.ends import (
     sink_connector,
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
-from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
+from workers.spark.jobs.redrive import batch_stage
 
 ACTOR = "worker"
 FIRE_ATTEMPTS = 3

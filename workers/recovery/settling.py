@@ -11,11 +11,11 @@ from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.base import FencedSink, SinkState
+from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
 from workers.recovery.giving_up import recovery_give_up
 from workers.recovery.protocol import recovery_run
 from workers.recovery.verdicts import audit_write
-from workers.spark.jobs.audit import evidence_read
 
 
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:

@@ -10,7 +10,8 @@ import pyarrow.dataset as ds
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
-from workers.spark.ranges import MeetSpec, parts_of
+from workers.evidence.ranges import MeetSpec
+from workers.evidence.store import parts_of
 
 SHOWN = 50
 """How many repeated payloads are followed: each is one small reading of the record."""

@@ -20,10 +20,8 @@ from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.kernel import LaneQuestion, fold
-from workers.faults import Point, crash_point
-from workers.spark.jobs.duplicates import Generations, generations_read
-from workers.spark.jobs.grounds import (
+from workers.evidence.duplicates import Generations, generations_read
+from workers.evidence.grounds import (
     Earlier,
     Late,
     Remembered,
@@ -32,7 +30,9 @@ from workers.spark.jobs.grounds import (
     pinned_choose,
     written_since,
 )
-from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.faults import Point, crash_point
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
 AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
