@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from recovery_api.domain.identity import Identity
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Status
 
 
@@ -24,6 +25,12 @@ class LaneCounts:
     obligation on purpose, in either grade. `duplicate_copies`: entries beyond the first of each repeated payload.
     `justification_unknown`: entries below the floor that nothing here can justify. `rows_by_coordinate`: rows judged by
     coordinate alone.
+
+    Of a record that knows only ids: `absent_trimmed`, `absent_untimed`, `absent_unreadable`: obligations without an
+    entry, of which nothing shows whether they were accepted (the row may be gone; the commit time is not known; ids that
+    cannot be read may be theirs), `absent_acknowledged` of them acknowledged. `ids_missing`: obligations without an id
+    that a record could hold. `ids_unreadable`: entries whose id cannot be the source's type. `ids_unmatched`: entries
+    whose id the source does not hold.
     """
 
     history_rows: int = 0
@@ -48,6 +55,13 @@ class LaneCounts:
     rows_by_coordinate: int = 0
     coordinates_repeated: int = 0
     coordinates_ascending: bool = True
+    absent_trimmed: int = 0
+    absent_untimed: int = 0
+    absent_unreadable: int = 0
+    absent_acknowledged: int = 0
+    ids_missing: int = 0
+    ids_unreadable: int = 0
+    ids_unmatched: int = 0
 
     @property
     def premature(self) -> int:
@@ -62,6 +76,11 @@ class LaneCounts:
     def lost_of(self) -> tuple[int, int]:
         """How many events are lost, of how many: by the grade that misses more."""
         return max((self.lost_journal, self.obligations_journal), (self.lost_retained, self.obligations_retained))
+
+    @property
+    def absent_unknown(self) -> int:
+        """Obligations without an entry of which nothing shows whether they were accepted."""
+        return self.absent_trimmed + self.absent_untimed + self.absent_unreadable
 
     @property
     def is_judged(self) -> bool:
@@ -97,7 +116,8 @@ class Evidence:
 
     `journal_reaches` False: the journal ends below f. `doubts`: why no success may be said of it, whatever the counts.
     `given`: what was taken on somebody's word, or assumed, that a phrase completes: *given …*. `weaknesses`: what the
-    verdict assumes. `grounds`: what it rests on (the safe frontier's ground, the snapshots).
+    verdict assumes. `grounds`: what it rests on (the safe frontier's ground, the snapshots). `identity`: the record knows
+    only message ids, and how they were compared.
     """
 
     below: Below = Below.NOTHING_DROPPED
@@ -107,6 +127,7 @@ class Evidence:
     given: tuple[str, ...] = ()
     weaknesses: tuple[str, ...] = ()
     grounds: tuple[str, ...] = ()
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +171,7 @@ class Verdict:
     given: tuple[str, ...]
     weaknesses: tuple[str, ...]
     grounds: tuple[str, ...]
+    identity: Identity | None = None
 
     @property
     def exit_code(self) -> int:
@@ -164,6 +186,7 @@ class Verdict:
     def as_row(self) -> dict[str, Any]:
         return {
             **asdict(self),
+            "identity": self.identity.as_row() if self.identity else None,
             "status": self.status.value,
             "exit_code": self.exit_code,
             "premature": self.counts.premature,
@@ -179,7 +202,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     is_below_known = evidence.below is not Below.NOTHING and evidence.journal_reaches
     is_read = not evidence.unread
     is_hazard_free: bool | None = counts.is_hazard_free
-    if is_hazard_free and (not is_read or counts.justification_unknown):
+    if is_hazard_free and (not is_read or counts.justification_unknown or evidence.identity):
         is_hazard_free = None
     is_retained_known = is_read and (counts.lost_retained > 0 or not _may_hide(counts))
     is_journal_known = is_read and is_below_known and (counts.lost_journal > 0 or not _may_hide(counts))
@@ -188,6 +211,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     doubts = _doubts(frontier, counts, evidence)
     status = _status(counts, evidence, doubts)
     matching = "by coordinate" if counts.rows_by_coordinate else "by payload"
+    matching = evidence.identity.matching if evidence.identity else matching
     instances = "per event" if counts.coordinates_ascending else "by payload"
     return Verdict(
         lane=lane,
@@ -201,12 +225,13 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
         matching=matching,
         instances=instances,
         is_keyed_sound=counts.is_keyed_sound,
-        says=_says(frontier, counts, status, evidence.given),
+        says=_says(frontier, counts, status, evidence.given, is_by_identity=evidence.identity is not None),
         details=_details(frontier, counts, retained, journal, f"Matched {matching}, counted {instances}."),
         unknown_because=doubts if status is Status.UNKNOWN else _unknown_because(frontier, counts, evidence),
         given=evidence.given,
-        weaknesses=evidence.weaknesses + _weaknesses(counts),
-        grounds=evidence.grounds,
+        weaknesses=evidence.weaknesses + _weaknesses(counts) + identity_weaknesses(counts, evidence.identity),
+        grounds=evidence.grounds + ((evidence.identity.lifetime.says(),) if evidence.identity else ()),
+        identity=evidence.identity,
     )
 
 
@@ -234,7 +259,8 @@ def verdict_total(verdicts: Mapping[str, Verdict]) -> Total:
     given = tuple(dict.fromkeys(phrase for one in deciding for phrase in one.given))
     reasons = tuple(dict.fromkeys(reason for one in deciding for reason in one.unknown_because))
     frontier = _frontiers(verdicts)
-    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given)
+    is_by_identity = any(one.identity for one in verdicts.values())
+    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given, is_by_identity)
     return Total(status, says, reasons if status is Status.UNKNOWN else (), given)
 
 
@@ -280,7 +306,62 @@ def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> t
         where = "beyond what could be read:" if evidence.unread else "below the floor: without a journal"
         entries = _number(counts.justification_unknown, "accepted entry", "accepted entries")
         reasons.append(f"{entries} {where} nothing shows whether they were committed.")
+    return (*reasons, *absences_unknown(counts, evidence.identity))
+
+
+def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
+    """What an audit by ids cannot decide, a sentence each; acknowledged events apart."""
+    if identity is None:
+        return ()
+    reasons = []
+    if counts.absent_unknown > counts.absent_acknowledged:
+        kept, certain = identity.lifetime.seconds, identity.lifetime.certain_seconds
+        if counts.absent_trimmed:
+            reasons.append(
+                f"{_number(counts.absent_trimmed, 'event', 'events')} without an entry: the record keeps rows for"
+                f" {kept or 0:,} s, and they may be gone (record trimmed). Audit at least every {certain or 0:,} s."
+            )
+        if counts.absent_untimed:
+            reasons.append(
+                f"{_number(counts.absent_untimed, 'event', 'events')} without an entry and without a commit time to"
+                " believe: whether their rows may be gone is not known. Map committed_at at the source."
+            )
+        if counts.absent_unreadable:
+            reasons.append(
+                f"{_number(counts.absent_unreadable, 'event', 'events')} without an entry, while"
+                f" {_number(counts.ids_unreadable, 'id', 'ids')} of the record cannot be {identity.id_type}"
+                f"{_named(identity.first_unreadable)}: they may be theirs. Mend the mapping, or filter those rows out."
+            )
+    if counts.ids_missing:
+        reasons.append(
+            f"{_number(counts.ids_missing, 'event has', 'events have')} no id that the record could hold: nothing can be"
+            " said of them."
+        )
     return tuple(reasons)
+
+
+def identity_weaknesses(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
+    """What else was seen of ids that meet nothing: no hazard, and no proof of anything."""
+    if identity is None:
+        return ()
+    said = []
+    if counts.ids_unmatched:
+        said.append(
+            f"{_number(counts.ids_unmatched, 'accepted id is', 'accepted ids are')} not at the source"
+            f"{_named(identity.first_unmatched)}: dropped there since, or never committed. Which, nothing shows."
+        )
+    if counts.ids_unreadable and not counts.absent_unreadable:
+        said.append(
+            f"{_number(counts.ids_unreadable, 'id', 'ids')} of the record cannot be {identity.id_type}"
+            f"{_named(identity.first_unreadable)}: they were matched with nothing."
+        )
+    if identity.first_repeated:
+        said.append(f"Accepted more than once, and not at the source any more: {', '.join(identity.first_repeated)}.")
+    return tuple(said)
+
+
+def _named(ids: tuple[str, ...]) -> str:
+    return f" ({', '.join(ids)}, …)" if ids else ""
 
 
 def _doubts(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
@@ -301,14 +382,18 @@ def _status(counts: LaneCounts, evidence: Evidence, doubts: tuple[str, ...]) -> 
         lost, acknowledged = counts.lost, counts.acknowledged
     if lost > acknowledged:
         return Status.OWED
-    if lost and doubts == evidence.doubts:  # a doubt takes a success away, and this is none
+    if (lost or counts.absent_acknowledged) and doubts == evidence.doubts:  # a doubt takes a success away: this is none
         return Status.ACKNOWLEDGED
     if doubts:
         return Status.UNKNOWN
+    if evidence.identity:
+        return Status.COMPLETE_BY_IDENTITY
     return Status.EXACTLY_ONCE_GIVEN if evidence.given else Status.EXACTLY_ONCE
 
 
-def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...]) -> tuple[str, ...]:
+def _says(
+    frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...], is_by_identity: bool = False
+) -> tuple[str, ...]:
     """The number and the consequence, for somebody who has not seen this for a month."""
     by = "" if counts.coordinates_ascending else ", by payload"
     lost, owed = counts.lost_of
@@ -320,6 +405,12 @@ def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, .
             on = f", given {'; and '.join(given)}" if status is Status.EXACTLY_ONCE_GIVEN else ""
             whole = "the only event" if owed == 1 else f"all {owed:,} events"
             lines.append(f"Exactly once at {frontier}{by}{on}: {whole} reached the sink, none of them twice.")
+        case Status.COMPLETE_BY_IDENTITY:
+            on = f", given {'; and '.join(given)}" if given else ""
+            whole = "the id of the only event is" if owed == 1 else f"the ids of all {owed:,} events are"
+            lines.append(f"Complete by identity at {frontier}{on}: {whole} in the record, none of them twice.")
+        case Status.ACKNOWLEDGED if not lost:
+            lines.append(f"{_absences(counts)}. {'It was' if counts.absent_unknown == 1 else 'Each was'} acknowledged.")
         case Status.ACKNOWLEDGED:
             each = "It was acknowledged" if lost == 1 else "Each of them was acknowledged"
             lines.append(f"{missing}. {each}; nothing else is owed.")
@@ -342,7 +433,16 @@ def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, .
         )
     if counts.acknowledged and status is not Status.ACKNOWLEDGED:
         lines.append(f"{counts.acknowledged:,} of the missing were acknowledged: they stay lost and are never sent.")
+    if is_by_identity:
+        if counts.absent_unknown and lost:
+            lines.append(f"{_absences(counts)}.")
+        lines.append("Events were matched by their ids alone: contents and premature entries were not judged.")
     return tuple(lines)
+
+
+def _absences(counts: LaneCounts) -> str:
+    events = _number(counts.absent_unknown, "event has", "events have")
+    return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
 def _wrong(counts: LaneCounts) -> list[str]:

@@ -20,13 +20,14 @@ class AuditStatus(models.TextChoices):
 
     EXACTLY_ONCE = Status.EXACTLY_ONCE.value
     EXACTLY_ONCE_GIVEN = Status.EXACTLY_ONCE_GIVEN.value
+    COMPLETE_BY_IDENTITY = Status.COMPLETE_BY_IDENTITY.value
     OWED = Status.OWED.value
     HAZARD = Status.HAZARD.value
     ACKNOWLEDGED = Status.ACKNOWLEDGED.value
     UNKNOWN = Status.UNKNOWN.value
 
 
-CLEAN = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
+CLEAN = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN, AuditStatus.COMPLETE_BY_IDENTITY)
 
 
 def _exits_as_it_says() -> Q:
