@@ -80,7 +80,9 @@ OUTCOMES: Mapping[str, Meaning] = {
     # what a reading of the record comes to; a recovery may end in the same word
     Status.EXACTLY_ONCE: Meaning("exactly once at f", Status.EXACTLY_ONCE, EXIT_DONE, is_green=True),
     Status.EXACTLY_ONCE_GIVEN: Meaning("exactly once at f, given …", Status.EXACTLY_ONCE_GIVEN, EXIT_GIVEN),
-    Status.COMPLETE_BY_IDENTITY: Meaning(f"complete by identity at f; {NOT_JUDGED}", Status.COMPLETE_BY_IDENTITY, EXIT_GIVEN),
+    Status.COMPLETE_BY_IDENTITY: Meaning(
+        f"complete by identity at f; {NOT_JUDGED}", Status.COMPLETE_BY_IDENTITY, EXIT_GIVEN
+    ),
     Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED),
     Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED),
     Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED),

@@ -7,94 +7,16 @@ once at f* without naming what was given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from recovery_api.domain.absences import absences_says, absences_unknown, identity_weaknesses
+from recovery_api.domain.counts import LaneCounts as LaneCounts
+from recovery_api.domain.counts import counts_sum, number_says
 from recovery_api.domain.identity import Identity
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Status
-
-
-@dataclass(frozen=True, slots=True)
-class LaneCounts:
-    """What the kernel counted in one lane, all blocks together.
-
-    *retained*: over the history at or above the floor; *journal*: over everything committed; `lost`: in either. `lost_hidden`: retained
-    obligations whose coordinate the sink holds with another payload. `acknowledged`: lost events taken out of the
-    obligation on purpose, in either grade. `duplicate_copies`: entries beyond the first of each repeated payload.
-    `justification_unknown`: entries below the floor that nothing here can justify. `rows_by_coordinate`: rows judged by
-    coordinate alone.
-
-    Of a record that knows only ids: `absent_trimmed`, `absent_untimed`, `absent_unreadable`: obligations without an
-    entry, of which nothing shows whether they were accepted (the row may be gone; the commit time is not known; ids that
-    cannot be read may be theirs), `absent_acknowledged` of them acknowledged. `ids_missing`: obligations without an id
-    that a record could hold. `ids_unreadable`: entries whose id cannot be the source's type. `ids_unmatched`: entries
-    whose id the source does not hold.
-    """
-
-    history_rows: int = 0
-    journal_rows: int = 0
-    accepted_rows: int = 0
-    obligations_retained: int = 0
-    obligations_journal: int = 0
-    lost: int = 0
-    lost_retained: int = 0
-    lost_journal: int = 0
-    lost_hidden: int = 0
-    floor_uncovered: int = 0
-    acknowledged: int = 0
-    acknowledged_retained: int = 0
-    premature_never_committed: int = 0
-    premature_altered: int = 0
-    premature_ahead: int = 0
-    premature_head_not_believed: int = 0
-    justification_unknown: int = 0
-    duplicate_payloads: int = 0
-    duplicate_copies: int = 0
-    rows_by_coordinate: int = 0
-    coordinates_repeated: int = 0
-    coordinates_ascending: bool = True
-    absent_trimmed: int = 0
-    absent_untimed: int = 0
-    absent_unreadable: int = 0
-    absent_acknowledged: int = 0
-    ids_missing: int = 0
-    ids_unreadable: int = 0
-    ids_unmatched: int = 0
-
-    @property
-    def premature(self) -> int:
-        return (
-            self.premature_never_committed
-            + self.premature_altered
-            + self.premature_ahead
-            + self.premature_head_not_believed
-        )
-
-    @property
-    def lost_of(self) -> tuple[int, int]:
-        """How many events are lost, of how many: by the grade that misses more."""
-        return max((self.lost_journal, self.obligations_journal), (self.lost_retained, self.obligations_retained))
-
-    @property
-    def absent_unknown(self) -> int:
-        """Obligations without an entry of which nothing shows whether they were accepted."""
-        return self.absent_trimmed + self.absent_untimed + self.absent_unreadable
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether any event in scope lies at or below f, or anything wrong was found: otherwise nothing was judged."""
-        return bool(self.obligations_retained or self.obligations_journal or not self.is_hazard_free)
-
-    @property
-    def is_hazard_free(self) -> bool:
-        return self.premature == 0 and self.duplicate_payloads == 0
-
-    @property
-    def is_keyed_sound(self) -> bool:
-        """Matching by coordinate alone gives the same delta: P4 holds and every entry meets a committed coordinate."""
-        return self.coordinates_ascending and self.premature == 0 and self.justification_unknown == 0
 
 
 class Below(StrEnum):
@@ -264,16 +186,6 @@ def verdict_total(verdicts: Mapping[str, Verdict]) -> Total:
     return Total(status, says, reasons if status is Status.UNKNOWN else (), given)
 
 
-def counts_sum(counts: Iterable[LaneCounts]) -> LaneCounts:
-    """All lanes together. Coordinates ascend where they do in each."""
-    every = list(counts)
-    numbers = [one.name for one in fields(LaneCounts) if one.name != "coordinates_ascending"]
-    return LaneCounts(
-        **{name: sum(getattr(one, name) for one in every) for name in numbers},
-        coordinates_ascending=all(one.coordinates_ascending for one in every),
-    )
-
-
 LANES_SAID = 3
 
 
@@ -304,64 +216,9 @@ def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> t
         reasons.append("Coordinates do not ascend: matching by coordinate may hide owed events. Judge by payload.")
     if counts.justification_unknown:
         where = "beyond what could be read:" if evidence.unread else "below the floor: without a journal"
-        entries = _number(counts.justification_unknown, "accepted entry", "accepted entries")
+        entries = number_says(counts.justification_unknown, "accepted entry", "accepted entries")
         reasons.append(f"{entries} {where} nothing shows whether they were committed.")
     return (*reasons, *absences_unknown(counts, evidence.identity))
-
-
-def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
-    """What an audit by ids cannot decide, a sentence each; acknowledged events apart."""
-    if identity is None:
-        return ()
-    reasons = []
-    if counts.absent_unknown > counts.absent_acknowledged:
-        kept, certain = identity.lifetime.seconds, identity.lifetime.certain_seconds
-        if counts.absent_trimmed:
-            reasons.append(
-                f"{_number(counts.absent_trimmed, 'event', 'events')} without an entry: the record keeps rows for"
-                f" {kept or 0:,} s, and they may be gone (record trimmed). Audit at least every {certain or 0:,} s."
-            )
-        if counts.absent_untimed:
-            reasons.append(
-                f"{_number(counts.absent_untimed, 'event', 'events')} without an entry and without a commit time to"
-                " believe: whether their rows may be gone is not known. Map committed_at at the source."
-            )
-        if counts.absent_unreadable:
-            reasons.append(
-                f"{_number(counts.absent_unreadable, 'event', 'events')} without an entry, while"
-                f" {_number(counts.ids_unreadable, 'id', 'ids')} of the record cannot be {identity.id_type}"
-                f"{_named(identity.first_unreadable)}: they may be theirs. Mend the mapping, or filter those rows out."
-            )
-    if counts.ids_missing:
-        reasons.append(
-            f"{_number(counts.ids_missing, 'event has', 'events have')} no id that the record could hold: nothing can be"
-            " said of them."
-        )
-    return tuple(reasons)
-
-
-def identity_weaknesses(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
-    """What else was seen of ids that meet nothing: no hazard, and no proof of anything."""
-    if identity is None:
-        return ()
-    said = []
-    if counts.ids_unmatched:
-        said.append(
-            f"{_number(counts.ids_unmatched, 'accepted id is', 'accepted ids are')} not at the source"
-            f"{_named(identity.first_unmatched)}: dropped there since, or never committed. Which, nothing shows."
-        )
-    if counts.ids_unreadable and not counts.absent_unreadable:
-        said.append(
-            f"{_number(counts.ids_unreadable, 'id', 'ids')} of the record cannot be {identity.id_type}"
-            f"{_named(identity.first_unreadable)}: they were matched with nothing."
-        )
-    if identity.first_repeated:
-        said.append(f"Accepted more than once, and not at the source any more: {', '.join(identity.first_repeated)}.")
-    return tuple(said)
-
-
-def _named(ids: tuple[str, ...]) -> str:
-    return f" ({', '.join(ids)}, …)" if ids else ""
 
 
 def _doubts(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
@@ -397,7 +254,7 @@ def _says(
     """The number and the consequence, for somebody who has not seen this for a month."""
     by = "" if counts.coordinates_ascending else ", by payload"
     lost, owed = counts.lost_of
-    missing = f"{lost:,} of {_number(owed, 'event', 'events')} up to {frontier} never reached the sink"
+    missing = f"{lost:,} of {number_says(owed, 'event', 'events')} up to {frontier} never reached the sink"
     wrong = " and ".join(_wrong(counts))
     lines: list[str] = []
     match status:
@@ -410,7 +267,9 @@ def _says(
             whole = "the id of the only event is" if owed == 1 else f"the ids of all {owed:,} events are"
             lines.append(f"Complete by identity at {frontier}{on}: {whole} in the record, none of them twice.")
         case Status.ACKNOWLEDGED if not lost:
-            lines.append(f"{_absences(counts)}. {'It was' if counts.absent_unknown == 1 else 'Each was'} acknowledged.")
+            lines.append(
+                f"{absences_says(counts)}. {'It was' if counts.absent_unknown == 1 else 'Each was'} acknowledged."
+            )
         case Status.ACKNOWLEDGED:
             each = "It was acknowledged" if lost == 1 else "Each of them was acknowledged"
             lines.append(f"{missing}. {each}; nothing else is owed.")
@@ -435,26 +294,21 @@ def _says(
         lines.append(f"{counts.acknowledged:,} of the missing were acknowledged: they stay lost and are never sent.")
     if is_by_identity:
         if counts.absent_unknown and lost:
-            lines.append(f"{_absences(counts)}.")
+            lines.append(f"{absences_says(counts)}.")
         lines.append("Events were matched by their ids alone: contents and premature entries were not judged.")
     return tuple(lines)
-
-
-def _absences(counts: LaneCounts) -> str:
-    events = _number(counts.absent_unknown, "event has", "events have")
-    return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
 def _wrong(counts: LaneCounts) -> list[str]:
     """What should not have been accepted, a phrase each: duplicates first."""
     found = []
     if counts.duplicate_payloads:
-        events = _number(counts.duplicate_payloads, "event was", "events were")
+        events = number_says(counts.duplicate_payloads, "event was", "events were")
         found.append(
-            f"{events} accepted more than once ({_number(counts.duplicate_copies, 'copy', 'copies')} too many)"
+            f"{events} accepted more than once ({number_says(counts.duplicate_copies, 'copy', 'copies')} too many)"
         )
     if counts.premature:
-        entries = _number(counts.premature, "accepted entry is", "accepted entries are")
+        entries = number_says(counts.premature, "accepted entry is", "accepted entries are")
         found.append(f"{entries} not as committed ({', '.join(_causes(counts))})")
     return found
 
@@ -494,7 +348,3 @@ def _weaknesses(counts: LaneCounts) -> tuple[str, ...]:
         if not counts.is_keyed_sound:
             lines.append("Matching by coordinate does not hold here: judge by payload.")
     return tuple(lines)
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
