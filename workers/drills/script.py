@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from recovery_api.domain.drills import DrillName, DrillResult, DrillVerdict
 from recovery_api.domain.errors import FencepostError
-from workers.connectors.base import FencedSink
+from workers.connectors.protocols.fence import FencedSink
 from workers.drills.stage import LANE, NotAsExpected, Stage, position, rows
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from workers.connectors.base import BatchDigest, FencedSink
-from workers.connectors.readings import CoordinateRange, Width
+from workers.connectors.protocols.fence import FencedSink
+from workers.connectors.readings import BatchDigest, CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, content_digest, content_parse, entry_digest, payload_digest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -38,6 +38,7 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
+from workers.connectors.protocols.record import Record
 from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.schemas import ACCEPTED
 
@@ -218,3 +219,7 @@ class PostgresqlTable:
 
 def _lane(extent: Extent) -> LaneReading:
     return LaneReading(LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[Record]] = (PostgresqlTable,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -38,6 +38,7 @@ from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
+from workers.connectors.protocols.source import Source
 from workers.connectors.readings import (
     ConnectionReport,
     CoordinateRange,
@@ -263,3 +264,7 @@ class PostgresqlOutbox:
         floors = [floor_above(detached), extent.lowest if self.options["retention"] == "purges" else None]
         floor = max((floor for floor in floors if floor is not None), default=None)
         return floor, [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[Source]] = (PostgresqlOutbox,)
