@@ -26,7 +26,6 @@ from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
-from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
 from workers.connectors.readings import BatchDigest
 from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
