@@ -18,7 +18,7 @@ from recovery_api.domain.drills import (
     verdict_says,
 )
 from recovery_api.domain.errors import UnknownOption
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.memory import _STORES, Memory
 from workers.drills.script import SCRIPT, drill_play
 
@@ -30,7 +30,7 @@ def _capability(archetype: Archetype, **more: bool) -> Capability:
 
 
 def _memory() -> Memory:
-    return connector_make("memory", {"name": secrets.token_hex(8)})
+    return delivery_make("memory", {"name": secrets.token_hex(8)})
 
 
 def test_every_drill_is_described_and_has_its_script():

@@ -24,7 +24,9 @@ from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, Re
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.services import generations, intents, recoveries
-from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
+from workers.connectors.readings import BatchDigest
 from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
@@ -32,10 +34,10 @@ from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_check,
     evidence_directory,
+    fenced_of,
     request_make,
     session_open,
     sink_check,
-    sink_connector,
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.spark.jobs.redrive import batch_stage
@@ -68,7 +70,7 @@ class RecoveryRun:
 
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
         self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
-        self.sink: FencedSink = sink_connector(recovery.pipeline)
+        self.sink: FencedDelivery = fenced_of(recovery.pipeline)
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
@@ -167,7 +169,7 @@ class RecoveryRun:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
             unless_asked(self.recovery, self.report)
-            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
+            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, plan, found):
                 self._give_up(complaint)
                 return self._end(
                     Next.REFUSED,
