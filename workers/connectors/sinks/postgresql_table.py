@@ -15,6 +15,7 @@ from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
@@ -40,6 +41,7 @@ from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.sinks.postgresql_ids import PostgresqlIds
 from workers.evidence.schemas import ACCEPTED
 
 UNFENCED = (
@@ -52,6 +54,11 @@ UNDISCIPLINED = (
 )
 ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
+
+
+def record_of(options: Mapping[str, Any]) -> PostgresqlTable | PostgresqlIds:
+    """The table as its options say it is met: by coordinate, or by message id."""
+    return PostgresqlIds(options) if is_by_event_id(options) else PostgresqlTable(options)
 
 
 class PostgresqlTable:
@@ -71,7 +78,7 @@ class PostgresqlTable:
             opened = self._open(connection)
             unique = is_coordinate_unique(connection, opened.mapped, opened.table)
             may_lose = opened.table.persistence == "u" or bool(durability_weaknesses(connection))
-        is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
+        is_complete = self.options["is_append_only"] is not False and not opened.server.is_in_recovery
         return Capability(
             archetype=Archetype.QUERYABLE,
             can_read_record=True,
@@ -175,7 +182,7 @@ class PostgresqlTable:
         said = []
         if opened.server.is_in_recovery:
             said.append("This is a replica: what the primary accepted since is not here. Register the primary.")
-        if not self.options["is_append_only"]:
+        if self.options["is_append_only"] is False:
             said.append("The table is not said to be append-only: what was accepted may be gone from it.")
         return said
 
