@@ -11,12 +11,11 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND
-from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
 from workers.connectors.protocols.fence import ClaimReading
-from workers.connectors.registry import delivery_make, has_ability
+from workers.connectors.registry import delivery_make, has_ability, record_make
 from workers.connectors.sinks.kit.putting import database_of, kit_put, kit_script
 
 SHOWN = 20
@@ -43,8 +42,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
     claims, generations = connector.claims(SHOWN), connector.generations(SHOWN)
     handed_over = dict(connector.hand_over())
     now = timezone.now()
-    said = SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
-    finding = sink_remember(sink, said, actor=intent.taken_by, now=now)
+    finding = sink_remember(sink, record_make(sink.kind, sink.options).said(), actor=intent.taken_by, now=now)
     return {
         "sink": sink.name,
         "read_at": now.isoformat(),
@@ -63,7 +61,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
         "says": finding.says,
         "remembered": before
         and {
-            "identity": before.identity,
+            "identity": before.incarnation,
             "counter": str(before.counter),
             "fence": str(before.fence),
             "last_entry": _text(before.last_entry),

@@ -22,6 +22,7 @@ from recovery_api.domain.claims import ClaimState, Standing, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import (
     ClaimReading,
@@ -110,6 +111,10 @@ class Memory:
                 f"memory:{self.name}",
                 len(self.store.accepted) or None,
             )
+
+    def said(self) -> SinkMemory:
+        state = self.state()
+        return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
 
     def claims(self, limit: int) -> list[ClaimReading]:
         with self.store.lock:

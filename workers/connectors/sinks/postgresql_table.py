@@ -17,6 +17,7 @@ from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsu
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
@@ -25,7 +26,7 @@ from workers.connectors.postgresql.flushing import durability_weaknesses, flush_
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
 from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
 from workers.connectors.postgresql.mapped_table import MappedTable
-from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
     packed_digest,
@@ -89,6 +90,11 @@ class PostgresqlTable:
                 *self._incomplete(opened),
             ),
         )
+
+    def said(self) -> SinkMemory:
+        """Server, timeline, database and table: a table keeps no counter, and its rows may well be deleted."""
+        with snapshot_open(self.address) as connection:
+            return SinkMemory(incarnation_of(self._open(connection)))
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, UNDISCIPLINED.removesuffix("."))]
