@@ -27,7 +27,8 @@ from workers.connectors.sinks.memory import _STORES, Memory
 from workers.recovery.protocol import recovery_run
 from workers.runners import intent_run
 
-STORED = ("counter", "fence", "purposes", "claims", "accepted", "altered", "staged", "start")
+STORED = ("counter", "fence", "purposes", "names", "claims", "accepted", "altered", "staged", "start")
+"""What a backup of the sink holds: all of its store but the lock and what lives as long as its process."""
 
 
 class Died(BaseException):
