@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from recovery_api.domain.errors import Refused
@@ -39,15 +40,17 @@ class Interrupted:
     """A worker's report that does `act` at the worker's step number `at`."""
 
     def __init__(self, at: int, act: Callable[[], None]) -> None:
-        self.at, self.act, self.steps = at, act, 0
+        self.at, self.act, self.steps, self.has_acted = at, act, 0, False
 
     def __call__(self, step: str, **more: Any) -> None:
         self.check()
 
     def check(self) -> None:
         self.steps += 1
-        if self.steps == self.at:
-            self.act()
+        if self.has_acted or self.steps < self.at or connection.in_atomic_block:
+            return  # others work over the same connection here, and are in no transaction of this worker's
+        self.has_acted = True
+        self.act()
 
     check_held = check
 
