@@ -25,7 +25,7 @@ from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request
 from tests.stateful.memory_source import HISTORIES, batch_of, commit
 from workers.connectors.sinks.memory import _STORES, Memory
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.runners import intent_run
 
 STORED = ("counter", "fence", "purposes", "names", "claims", "accepted", "altered", "staged", "start")

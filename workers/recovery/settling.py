@@ -14,7 +14,7 @@ from workers.connectors.base import FencedSink, SinkState
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
 from workers.recovery.giving_up import recovery_give_up
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
 
 
