@@ -19,7 +19,7 @@ from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import kit_options
 from tests.benchmarks.audit import CONTENT
 from tests.benchmarks.measure import databases, rounds, say
-from workers.connectors.base import BatchDigest
+from workers.connectors.readings import BatchDigest
 from workers.connectors.sinks.kit.install import kit_install
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Evidence, evidence_read

@@ -20,7 +20,7 @@ from recovery_api.domain.drills import (
 )
 from recovery_api.domain.errors import UnknownOption
 from recovery_api.domain.strategies import strategy_of
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.memory import _STORES, Memory
 from workers.drills.script import SCRIPT, drill_play
 
@@ -36,7 +36,7 @@ def _not_applicable(name: DrillName, capability: Capability, **more: Any) -> Dri
 
 
 def _memory() -> Memory:
-    return connector_make("memory", {"name": secrets.token_hex(8)})
+    return delivery_make("memory", {"name": secrets.token_hex(8)})
 
 
 def test_every_drill_is_described_and_has_its_script():

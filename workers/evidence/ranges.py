@@ -15,9 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
+from workers.connectors.protocols.fence import FencedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make, record_make, source_make
 from workers.evidence import schemas
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
@@ -34,8 +38,14 @@ class EndSpec:
     kind: str
     options: dict[str, Any]
 
-    def connector(self) -> Any:
-        return connector_make(self.kind, self.options)
+    def source(self) -> Source:
+        return source_make(self.kind, self.options)
+
+    def record(self) -> Record:
+        return record_make(self.kind, self.options)
+
+    def fenced(self) -> FencedDelivery:
+        return delivery_make(self.kind, self.options, Ability.FENCED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,11 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     with_key = question.scope is not None
     late = LateRows(question.frontier)
     history = _table(
-        spec.source.connector().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
+        spec.source.source().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
         if range_.lane in spec.source_reading.lanes
         else iter(())
     )
-    accepted = _table(spec.sink.connector().read_accepted(spec.sink_reading, range_, spec.width))
+    accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
     verdict = judge_block(question, history, accepted)
     batch = batch_rows(verdict.findings, spec.excluded)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)

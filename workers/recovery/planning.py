@@ -26,11 +26,11 @@ from workers.evidence.batch import batch_without, parts_split, unrepresentable_r
 from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
     evidence_directory,
+    record_of,
     request_make,
     safe_as_rows,
     session_open,
     sink_compare,
-    sink_connector,
 )
 from workers.recovery.listing import listing_rows
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
@@ -45,7 +45,7 @@ def plan_run(intent: Intent, report: Any) -> None:
     started_at = timezone.now()
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
-    sink = sink_connector(pipeline)
+    sink = record_of(pipeline)
     sink_compare(pipeline)
     capability: Capability = sink.capability()
     strategy = strategy_of(capability)

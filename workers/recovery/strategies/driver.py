@@ -18,10 +18,10 @@ from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import EventKind, Intent, Recovery, RecoveryState
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import recoveries
+from workers.evidence.read import evidence_read
 from workers.recovery import outcomes
-from workers.recovery.ends import evidence_directory, request_make, sink_check, sink_connector
+from workers.recovery.ends import evidence_directory, request_make, sink_check
 from workers.recovery.steering import wanted_after_pause
-from workers.spark.jobs.audit import evidence_read
 
 ACTOR = "worker"
 
@@ -31,7 +31,6 @@ class Driver(ABC):
 
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
         self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
-        self.sink: Any = sink_connector(recovery.pipeline)
 
     @abstractmethod
     def step(self) -> None:

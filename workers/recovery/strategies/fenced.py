@@ -20,10 +20,12 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.frontiers import frontier_as_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
-from recovery_api.models import EventKind, RecoveryOutcome, RecoveryState, Wanted
+from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import generations, intents
-from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
+from workers.connectors.readings import BatchDigest
 from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
@@ -31,6 +33,7 @@ from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_check,
     evidence_directory,
+    fenced_of,
     request_make,
     sink_check,
 )
@@ -44,7 +47,9 @@ FIRE_ATTEMPTS = 3
 class FencedDriver(Driver):
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
-    sink: FencedSink
+    def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
+        super().__init__(intent, report, recovery, session)
+        self.sink: FencedDelivery = fenced_of(recovery.pipeline)
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
@@ -143,7 +148,7 @@ class FencedDriver(Driver):
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
             unless_asked(self.recovery, self.report)
-            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
+            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, plan, found):
                 self._give_up(complaint)
                 return self._end(
                     Next.REFUSED,

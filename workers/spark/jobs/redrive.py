@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
+from workers.connectors.protocols.record import OrderedRecord
 from workers.evidence import schemas
 from workers.evidence.batch import Slice, batch_of_part, slices_of
 from workers.evidence.ranges import MeetSpec
@@ -85,21 +86,21 @@ def _coordinates(spec: MeetSpec, piece: Slice) -> pa.Table:
 
 
 def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str, Any]:
-    content = spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece))
-    return {"staged": spec.sink.connector().stage(generation, arm, content)}
+    content = spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece))
+    return {"staged": spec.sink.fenced().stage(generation, arm, content)}
 
 
 def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
-    sink = spec.sink.connector()
+    delivery, record = spec.sink.fenced(), spec.sink.record()
     total = 0
     sample: list[dict[str, Any]] = []
     refused = []
     sent = []
-    for batch in spec.source.connector().read_content(spec.source_reading, _coordinates(spec, piece)):
+    for batch in spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece)):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
-        is_refused = sink.unrepresentable(batch)
+        is_refused = delivery.unrepresentable(batch)
         refused.append(batch.select(["lane", "position", "ordinal"]).filter(is_refused))
-        if sink.needs_order:
+        if record.needs_order:
             sent.append(batch.select(["position", "ordinal", "key"]).filter(pc.invert(is_refused)))
         if len(sample) < SAMPLE_ROWS:
             short = batch.slice(0, SAMPLE_ROWS - len(sample))
@@ -111,7 +112,8 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
     table = pa.Table.from_batches(refused, schema=schemas.COORDINATE) if refused else schemas.COORDINATE.empty_table()
     _write_beside(spec, piece, "unrepresentable", table)
     if sent:
-        later = sink.later_accepted(spec.sink_reading, piece.lane, pa.Table.from_batches(sent))
+        assert isinstance(record, OrderedRecord)
+        later = record.later_accepted(spec.sink_reading, piece.lane, pa.Table.from_batches(sent))
         _write_beside(spec, piece, LATER_KEYS, pa.table({"key": later}))
     return {"bytes": total, "unrepresentable": table.num_rows, "sample": sample}
 
