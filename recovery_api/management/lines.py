@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recovery_api.domain.actors import by
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says

@@ -14,7 +14,7 @@ from workers.connectors.registry import has_ability
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, fenced_of, paths_read, record_of, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
 
 

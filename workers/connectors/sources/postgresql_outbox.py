@@ -121,7 +121,7 @@ class PostgresqlOutbox:
             flush_wait(connection, self.address)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
-            reading = self._reading(connection, opened, safe, row[0], found)
+            reading = self._reading(connection, opened, safe, row[0], found, is_of_snapshot=True)
             with snapshot_kept(connection):
                 yield reading
             connection.execute("ROLLBACK")
@@ -219,10 +219,12 @@ class PostgresqlOutbox:
         safe: SafeFrontier | None,
         snapshot_id: str | None,
         found: Catalogue,
+        is_of_snapshot: bool = False,
     ) -> Reading:
         """The lane as the connection's snapshot shows it. `safe` None: the snapshot itself says what is safe.
 
-        `found` was read before the snapshot was taken; what the catalogue shows now must be the same.
+        `found` was read before the snapshot was taken, unless `is_of_snapshot`; what the catalogue shows now must be the
+        same.
         """
         snapshot = snapshot_read(connection)
         extent = extent_read(connection, opened.mapped)
@@ -238,7 +240,7 @@ class PostgresqlOutbox:
                 transactions = open_transactions(connection, list(opened.table.leaves))
                 is_attested = bool(self.options["numbers_are_drawn_in_insert"])
                 safe = safe_frontier.by_transaction_ids(snapshot, transactions, judged.doubts, is_attested)
-        digest = self._catalogue(connection, opened).digest
+        digest = found.digest if is_of_snapshot else self._catalogue(connection, opened).digest
         if digest != found.digest:
             safe = safe.unproven("who may write the table changed while it was read")
         safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
