@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
-from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
+from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
@@ -247,7 +247,7 @@ class PostgresqlOutbox:
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
+        lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, numbers_step(found))
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),
