@@ -7,7 +7,7 @@ from typing import Any
 
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Option
+from recovery_api.domain.kinds.base import Gaps, Option
 
 OPS = ("insert", "update", "delete")
 IDENTIFIER_BYTES = 63
@@ -76,6 +76,20 @@ MAPPING_OPTIONS = (
 def spelling_of(options: Mapping[str, Any]) -> Spelling:
     """How a table so mapped writes its coordinates."""
     return Spelling(options.get("coordinate_spelling") or Spelling.BIGINT)
+
+
+ROLLED_BACK = Gaps(
+    proven=("was never committed (rollbacks). Harmless.", "were never committed (rollbacks). Harmless."),
+    unproven=(
+        "has no row: rolled back, or still open, which only the ground rules out.",
+        "have no row: rolled back, or still open, which only the ground rules out.",
+    ),
+)
+
+
+def gaps_of(options: Mapping[str, Any]) -> Gaps | None:
+    """What a number without a row means: a rollback, where the coordinate is one number drawn at a time."""
+    return ROLLED_BACK if spelling_of(options) is Spelling.BIGINT else None
 
 
 def mapping_check(kind: str, options: Mapping[str, Any], column_options: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import SINGLE_LANE
-from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
+from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
@@ -248,7 +248,8 @@ class PostgresqlOutbox:
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
+        step = numbers_step(found)
+        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, step)
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),
