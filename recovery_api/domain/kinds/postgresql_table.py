@@ -25,7 +25,8 @@ def check(options: Mapping[str, Any]) -> None:
 KIND = Kind(
     name="postgresql_table",
     end="sink",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -44,6 +45,13 @@ KIND = Kind(
             "Your word that rows are never updated or deleted. Without it every verdict from this record is unknown.",
             type="boolean",
             default=True,
+        ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
         ),
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
