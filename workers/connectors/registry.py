@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol, cast, overload
 from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import Kind, kind_get, options_parse
-from workers.connectors.protocols.delivery import AppendedDelivery, Delivery
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source

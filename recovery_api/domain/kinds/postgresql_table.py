@@ -27,7 +27,8 @@ KIND = Kind(
     name="postgresql_table",
     end="sink",
     label="PostgreSQL table as a record",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -47,10 +48,17 @@ KIND = Kind(
             type="boolean",
             default=True,
         ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
     check=check,
     spelling=spelling_of,
     example={
