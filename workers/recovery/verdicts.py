@@ -209,7 +209,7 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     Where the source purges what was delivered that is its ordinary state.
     """
     cursor, head = found.cursors.get(lane.lane), lane.reading.head
-    is_purged = found.spec.source.options.get("retention") == "purges"
+    is_purged = found.spec.source.options.get("retention", "keeps") != "keeps"
     if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
         return ()
     newest = f"the newest event ({found.spell(head)})" if head is not None else "every event: the source shows none"

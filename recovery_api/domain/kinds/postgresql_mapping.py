@@ -70,6 +70,10 @@ MAPPING_OPTIONS = (
         default="json",
         choices=("json", "text", "bytes"),
     ),
+    Option(
+        "preset",
+        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
+    ),
 )
 
 

@@ -18,6 +18,9 @@ from recovery_api.domain.kinds.postgresql_mapping import (
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
 
+DELETES_DELIVERED = "deletes_delivered"
+"""A retention under which what is gone cannot be told from what never was."""
+
 CURSOR_OPTIONS = (
     Option(
         "cursor_table",
@@ -72,10 +75,11 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown."
+            " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
             type="choice",
             default="keeps",
-            choices=("keeps", "purges"),
+            choices=("keeps", "purges", DELETES_DELIVERED),
         ),
         Option(
             "share_lock",
