@@ -165,7 +165,7 @@ CERTIFIES: tuple[Status, ...] = (Status.EXACTLY_ONCE, Status.EXACTLY_ONCE_GIVEN)
 """By which an audit certifies what lies below its frontier; by identity nothing premature was looked for."""
 
 CLEAN: tuple[Status, ...] = tuple(status for status in READ if OUTCOMES[status].is_clean)
-"""The statuses of an audit that certify what they read, green or not."""
+"""The statuses of an audit that found nothing lost and nothing wrong, as far as it could look; green or not."""
 
 
 def exit_code_worst(codes: Iterable[int]) -> int:
