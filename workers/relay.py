@@ -24,12 +24,13 @@ from typing import Any, Literal
 import psycopg
 from psycopg import sql
 
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.hand_over import relay_starts_at
 from workers.connectors.credentials import credential_resolve
 from workers.faults import Point, crash_point
 from workers.wire import HeldSend, deliver_words, wire_hold
 
-LANE = "0"
+LANE = SINGLE_LANE
 """The lane of a single-lane source."""
 WAIT_SECONDS = 0.5
 """Between two looks at an empty outbox, and between two asks while the sink says `wait`."""

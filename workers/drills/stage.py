@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.base import BatchDigest, FencedSink
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, content_digest, content_parse, entry_digest, payload_digest
 
-LANE = "0"
+LANE = SINGLE_LANE
 EVERYTHING = CoordinateRange(LANE, None, None)
 
 

@@ -109,10 +109,10 @@ class Kind:
 
     name: str
     end: Literal["source", "sink"]
-    label: str
     says: str
     options: tuple[Option, ...]
     connector: str
+    label: str = ""
     archetype: str | None = None
     check: Callable[[Options], object] | None = None
     spelling: Callable[[Options], Spelling] = _bigint

@@ -18,6 +18,7 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput, Unsuitable
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.kinds.postgresql_mapping import OPS
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.evidence import canonical
@@ -26,7 +27,7 @@ from workers.evidence.schemas import BATCH, DIGEST
 COORDINATES_A_STATEMENT = 10_000
 BATCH_BYTES = 8 * 2**20
 
-LANE = "0"
+LANE = SINGLE_LANE
 """The lane of a table, which is one log."""
 
 HANDED_OVER = ("event_id", "op", "key", "content")
