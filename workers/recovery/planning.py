@@ -16,9 +16,9 @@ from recovery_api.domain.plans import (
     PlanVerdict,
     plan_conclude,
     plan_digest,
-    plan_promise,
     scope_digest,
 )
+from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
@@ -48,6 +48,7 @@ def plan_run(intent: Intent, report: Any) -> None:
     sink = record_of(pipeline)
     sink_compare(pipeline)
     capability: Capability = sink.capability()
+    strategy = strategy_of(capability)
     request = request_make(
         pipeline,
         evidence_directory("plans", str(plan.id)),
@@ -76,7 +77,8 @@ def plan_run(intent: Intent, report: Any) -> None:
         "pins": {
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
-            "promise": plan_promise(capability, total.given),
+            "strategy": strategy.name,
+            "promise": strategy.promise_says(total.given),
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),

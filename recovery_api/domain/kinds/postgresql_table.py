@@ -35,7 +35,9 @@ def check(options: Mapping[str, Any]) -> None:
 KIND = Kind(
     name="postgresql_table",
     end="sink",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    label="PostgreSQL table as a record",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
         *(replace(one, is_required=False) if one.name == "coordinate" else one for one in MAPPING_OPTIONS),
@@ -56,11 +58,30 @@ KIND = Kind(
             " no: every verdict from this record is unknown.",
             type="boolean",
         ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
     check=check,
+    spelling=spelling_of,
+    example={
+        "connection": "env:FENCEPOST_END_MAIL",
+        "table": "accepted",
+        "coordinate": ["position"],
+        "op": "op",
+        "key": "key",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether it is the primary, and so whether what is read is the whole record.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

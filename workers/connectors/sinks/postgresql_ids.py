@@ -22,6 +22,7 @@ from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.identity import MARK, IdType, Lifetime
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.catalogue import RELKINDS, Server, Table, privileges_check, server_read, table_read
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
@@ -33,6 +34,7 @@ from workers.connectors.postgresql.indexes import exact_uniques
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
+from workers.connectors.protocols.appended import AppendAbility
 from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, RecordIds, Width
 from workers.evidence.schemas import ENTRY_IDS
 
@@ -105,6 +107,23 @@ class PostgresqlIds:
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, "whoever may write the table is a path into the record that no protocol checks")]
+
+    def said(self) -> SinkMemory:
+        """Server, timeline, database and table: the table keeps no counter, and its rows may well be deleted."""
+        with snapshot_open(self.address) as connection:
+            opened = self._open(connection)
+        server = opened.server
+        if server.system_identifier is None or server.timeline is None:
+            return SinkMemory("")
+        return SinkMemory(f"{server.system_identifier}/{server.timeline}/{server.database}/{opened.table.oid}")
+
+    def append_ability(self) -> AppendAbility:
+        """Never: a row here is a mark."""
+        return AppendAbility(False, False, False, (MARK,))
+
+    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
+        """None of it: what is owed is listed with its content, and sent by whoever has the effect."""
+        return pa.repeat(pa.scalar(False), batch.num_rows)
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record of ids. Changes nothing."""

@@ -18,7 +18,7 @@ EXIT_CODES = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("recovery_api", "0013_void_says")]
+    dependencies = [("recovery_api", "0014_incarnations")]
 
     operations = [
         migrations.RemoveConstraint("audit", "an_audit_status_is_known"),
