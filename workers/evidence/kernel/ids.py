@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
 from recovery_api.domain.errors import Unsuitable
-from recovery_api.domain.findings import Cause
 from recovery_api.domain.identity import IdType
 from workers.evidence import schemas
 from workers.evidence.kernel.block import history_counts
 from workers.evidence.kernel.questions import LaneQuestion, at_or_below, in_scope, one_array, rows_of
 
-RECEIVED, TRIMMED, UNTIMED, UNREADABLE = (
-    one.value for one in (Cause.RECEIVED, Cause.TRIMMED, Cause.UNTIMED, Cause.UNREADABLE)
-)
+TRIMMED = "record trimmed"
+UNTIMED = "commit time not known"
+UNREADABLE = "the record holds ids that cannot be read"
+RECEIVED = "received, not accepted"
 CAUSE_COUNTS = {TRIMMED: "absent_trimmed", UNTIMED: "absent_untimed", UNREADABLE: "absent_unreadable"}
 
 APART, OWED, ABOVE = 0, 1, 2
