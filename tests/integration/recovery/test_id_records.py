@@ -16,7 +16,7 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.models import Plan
 from recovery_api.rows import audit_as_row
-from recovery_api.selectors.fleet import fleet_list
+from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create, source_update
 from recovery_api.services.pipelines import pipeline_create
@@ -110,8 +110,7 @@ def test_complete_by_identity_on_every_face_and_never_green(ids: Ids, client: An
     assert "contents and premature entries were not judged" in audit.says
     row = audit_as_row(audit)
     assert row["premature"] is None and row["lanes"]["0"]["identity"]["lifetime_seconds"] == 1800
-    (status,) = fleet_list(timezone.now())
-    assert status.status == "complete_by_identity"
+    assert pipeline_status(ids.pipeline, timezone.now()).status == "complete_by_identity"
     told = io.StringIO()
     with pytest.raises(SystemExit) as left:
         call_command("audit", "orders-inbox", "--here", stdout=told)
