@@ -43,7 +43,7 @@ class EventKind(models.TextChoices):
     CLAIM_SETTLED = "claim settled"
     """The sink said what became of a claim."""
     ARMED = "armed"
-    """The batch read under the claim was fixed at the sink."""
+    """The batch was fixed: at the sink under a claim, or here before it is appended."""
     STAGED = "staged"
     """The batch is in the sink's staging."""
     FIRED = "fired"
