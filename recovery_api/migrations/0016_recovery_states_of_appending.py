@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0014_incarnations'),
+        ('recovery_api', '0015_complete_by_identity'),
     ]
 
     operations = [
