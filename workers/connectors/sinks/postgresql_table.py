@@ -25,6 +25,8 @@ from workers.connectors.postgresql.flushing import durability_weaknesses, flush_
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
 from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.mapping_notes import record_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
@@ -106,8 +108,9 @@ class PostgresqlTable:
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                weaknesses += record_notes(opened) + joined_weaknesses(connection, opened.mapped)
                 weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
-                problems += op_problems(connection, opened.mapped)
+                problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
                 by = latest_by(connection, opened.mapped, opened.table)
                 sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
         except (TerminalError, Unreachable) as error:
@@ -134,7 +137,7 @@ class PostgresqlTable:
                 handle=handle_of(connection, opened, extent, row[0]),
                 lanes={LANE: _lane(extent)},
                 is_complete=not incomplete,
-                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
+                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
             )
             with snapshot_kept(connection):
                 yield reading
@@ -182,7 +185,7 @@ class PostgresqlTable:
         column = mapped.column("digest")
         if column is None:
             return mapped.payload_digest
-        if mapped.types[self.options["digest"]]["type"] in TEXTS:
+        if mapped.type_of("digest") in TEXTS:
             column = sql.SQL("decode({}, 'hex')").format(column)
         return sql.SQL("CASE WHEN octet_length({}) = 32 THEN {} END").format(column, column)
 
