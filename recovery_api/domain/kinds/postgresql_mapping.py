@@ -10,7 +10,7 @@ from typing import Any
 
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Option
+from recovery_api.domain.kinds.base import Gaps, Option
 from recovery_api.domain.mapping import ON_PATHS, Condition, Term, filter_parse, filter_text, term_parse
 
 OPS = ("insert", "update", "delete")
@@ -99,12 +99,30 @@ MAPPING_OPTIONS = (
         "Which columns must be equal, own=theirs: order_id=id. Theirs must be unique.",
         type="columns",
     ),
+    Option(
+        "preset",
+        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
+    ),
 )
 
 
 def spelling_of(options: Mapping[str, Any]) -> Spelling:
     """How a table so mapped writes its coordinates."""
     return Spelling(options.get("coordinate_spelling") or Spelling.BIGINT)
+
+
+ROLLED_BACK = Gaps(
+    proven=("was never committed (rollbacks). Harmless.", "were never committed (rollbacks). Harmless."),
+    unproven=(
+        "has no row: rolled back, or still open, which only the ground rules out.",
+        "have no row: rolled back, or still open, which only the ground rules out.",
+    ),
+)
+
+
+def gaps_of(options: Mapping[str, Any]) -> Gaps | None:
+    """What a number without a row means: a rollback, where the coordinate is one number drawn at a time."""
+    return ROLLED_BACK if spelling_of(options) is Spelling.BIGINT else None
 
 
 def mapping_check(kind: str, options: Mapping[str, Any], column_options: tuple[str, ...]) -> None:

@@ -20,14 +20,12 @@ from recovery_api.domain.errors import Unsuitable
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange
+from workers.connectors.rows import Grid
 
 ROWS_A_BLOCK = 131_072
 CELLS_LEAST, CELLS_MOST = 64, 2048
 PAGES_A_CELL = 8
 PAGES_LEAST = 256
-
-Grid = list[list[int]]
-"""Held coordinates, ascending, as JSON can carry them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +102,6 @@ def grid_even(extent: Extent) -> Grid:
     cells = min(max(extent.estimated_rows // ROWS_A_BLOCK, CELLS_LEAST), CELLS_MOST)
     cuts = {low + (high - low) * at // cells for at in range(1, cells)} | {high}
     return [[cut, 0] for cut in sorted(cuts)]
-
-
-def ranges_of(grid: Grid, lane: str, parts: int) -> list[CoordinateRange]:
-    """At most `parts` ranges that cover the lane, open at both ends, cut at points of the grid."""
-    cuts = [Coordinate(*grid[len(grid) * part // parts]) for part in range(1, parts)] if len(grid) else []
-    cuts = sorted(set(cuts))
-    lows: list[Coordinate | None] = [None, *cuts]
-    highs: list[Coordinate | None] = [*cuts, None]
-    return [CoordinateRange(lane, low, high) for low, high in zip(lows, highs, strict=True)]
 
 
 def blocks_of(grid: Grid, range_: CoordinateRange, rows: int) -> list[CoordinateRange]:
