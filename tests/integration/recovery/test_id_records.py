@@ -131,3 +131,23 @@ def test_an_audit_in_time_goes_on_from_the_one_before(ids: Ids) -> None:
     assert ids.audit().status == "complete_by_identity"
     ids.execute("orders", "UPDATE outbox SET written_at = now()")
     assert ids.audit().status == "owed"  # its row must still be there, and it is not
+
+
+def test_a_record_of_ids_is_planned_and_never_fired_into(ids: Ids) -> None:
+    """RC-68: what the record may have forgotten is in no batch; a row in an inbox is the mark of an effect."""
+    ids.attest()
+    ids.register()
+    ids.commit(1, minutes_ago=45)
+    for number in (2, 3):
+        ids.commit(number)
+    ids.consume(3)
+    plan = ids.plan()
+    assert plan.state == "refused" and "mark of an effect, not the effect" in plan.says
+    assert (plan.conditions[0]["name"], plan.conditions[0]["holds"]) == ("effect", False)
+    assert (plan.batch["provably missing"], plan.batch["trimmed"]) == ("1", "1")
+    assert [sample["position"] for sample in plan.samples] == ["2"]
+    assert plan.audit is not None and plan.audit.status == "owed"
+    classes = dict(plan.audit.listing.values_list("position", "evidence_class"))
+    assert classes == {1: "trimmed", 2: "provably missing"}
+    with psycopg.connect(ids.dsn["inbox"]) as connection:
+        assert connection.execute('SELECT count(*) FROM "InboxState"').fetchone() == (1,)
