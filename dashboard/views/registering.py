@@ -37,7 +37,8 @@ def add(request: HttpRequest, word: str) -> HttpResponse:
     kinds = [kind_get(name) for name in kind_names(word) if name not in NOT_OFFERED]
     chosen = request.POST.get("kind") or request.GET.get("kind") or (kinds[0].name if len(kinds) == 1 else "")
     if not chosen and not request.GET.get("from") and not request.GET.get("preset"):
-        return render(request, "ends/kinds.html", {"word": word, "kinds": kinds})
+        context = {"word": word, "kinds": kinds, "presets": list(map(preset_get, preset_names(word)))}
+        return render(request, "ends/kinds.html", context)
     try:
         earlier = _test_of(word, UUID(request.GET["from"])) if request.GET.get("from") else None
         preset = _preset_of(word, request.GET.get("preset", ""))
