@@ -44,7 +44,9 @@ STATUSES = {
 def page() -> str:
     """The whole document."""
     presets = sorted((preset_get(name) for name in preset_names()), key=lambda one: (one.end, one.name))
-    rows = [f"| `{one.name}` | {one.library} | {one.end} | {ANSWERS[one.answer]} | {_ordered(one)} |" for one in presets]
+    rows = [
+        f"| `{one.name}` | {one.library} | {one.end} | {ANSWERS[one.answer]} | {_ordered(one)} |" for one in presets
+    ]
     head = ["| preset | library | end | an audit | ordered by |", "|---|---|---|---|---|"]
     return "\n".join([INTRODUCTION, *head, *rows, "", *(line for one in presets for line in _section(one))])
 

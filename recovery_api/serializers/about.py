@@ -41,7 +41,11 @@ class PersonShape(serializers.Serializer):
 class KindShape(serializers.Serializer):
     name = serializers.CharField()
     end = serializers.ChoiceField(["source", "sink"])
+    label = serializers.CharField(help_text="What pages call it.")
     says = serializers.CharField()
+    shows = texts("What its connection test shows.")
+    example = Anything(help_text="Options that describe one.")
+    installs = maybe(serializers.CharField, help_text="What is installed for it; null: nothing.")
     archetype = maybe(serializers.CharField)
     options = things("name, says, type, default, is_required, choices, minimum, maximum.")
 

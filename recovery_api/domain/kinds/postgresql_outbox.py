@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.base import Kind, Option, Retention
 from recovery_api.domain.kinds.postgresql_mapping import (
     CONNECTION_OPTIONS,
     MAPPING_OPTIONS,
+    gaps_of,
     identifier_check,
     mapping_check,
     spelling_of,
@@ -17,9 +19,6 @@ from recovery_api.domain.kinds.postgresql_mapping import (
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
-
-DELETES_DELIVERED = "deletes_delivered"
-"""A retention under which what is gone cannot be told from what never was."""
 
 CURSOR_OPTIONS = (
     Option(
@@ -63,9 +62,15 @@ def check(options: Mapping[str, Any]) -> None:
             identifier_check(f"postgresql_outbox.{name}", said)
 
 
+def retention_of(options: Mapping[str, Any]) -> Retention:
+    """What becomes of old rows, as registered."""
+    return Retention(options["retention"])
+
+
 KIND = Kind(
     name="postgresql_outbox",
     end="source",
+    label="PostgreSQL outbox table",
     says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only ever read.",
     options=(
         *CONNECTION_OPTIONS,
@@ -79,7 +84,7 @@ KIND = Kind(
             " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
             type="choice",
             default="keeps",
-            choices=("keeps", "purges", DELETES_DELIVERED),
+            choices=tuple(one.value for one in Retention),
         ),
         Option(
             "share_lock",
@@ -118,8 +123,24 @@ KIND = Kind(
             maximum=3600,
         ),
     ),
+    abilities=frozenset({Ability.JOINED_SNAPSHOT}),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
     check=check,
+    spelling=spelling_of,
+    gaps=gaps_of,
+    retention=retention_of,
+    example={
+        "connection": "env:FENCEPOST_END_ORDERS",
+        "table": "outbox",
+        "coordinate": ["tx", "id"],
+        "coordinate_spelling": "xid8_bigint",
+        "key": "key",
+        "op": "op",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether coordinates are there, unique and indexed, and which ground makes a frontier safe.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

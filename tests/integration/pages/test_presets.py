@@ -33,7 +33,12 @@ def test_the_form_offers_libraries_and_is_filled_from_one(admin: Client) -> None
 
 def test_what_stands_in_the_form_counts_and_a_cleared_field_stays_clear(admin: Client) -> None:
     form = fields(admin.get("/add/source/?preset=marten").context["form"])
-    form |= {"name": "shop", "kind": "postgresql_outbox", "option_connection": "env:FENCEPOST_END_SHOP", "do": "untested"}
+    form |= {
+        "name": "shop",
+        "kind": "postgresql_outbox",
+        "option_connection": "env:FENCEPOST_END_SHOP",
+        "do": "untested",
+    }
     answer = admin.post("/add/source/", {**form, "option_key": "", "option_schema": "shop"})
     assert answer.status_code == 302, answer.content.decode()
     options = Source.objects.get().options
