@@ -36,3 +36,5 @@ class Capability:
     """How each point was found out, a sentence each, and every path into the record that is not disciplined."""
     unfenced_because: str = ""
     """Where a sink of a fenced kind has no fence now: why, and what to do about it."""
+    mark_because: str = ""
+    """Where a row in the record is only the mark of an effect: why nothing is ever fired into it."""

@@ -128,7 +128,8 @@ def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
     return BatchCounts(
         provably_missing=found.batch_count,
         unknowable=sum(one.floor_uncovered for one in counts),
-        acknowledged=sum(one.acknowledged for one in counts),
+        acknowledged=sum(one.acknowledged + one.absent_acknowledged for one in counts),
+        trimmed=sum(one.absent_unknown - one.absent_acknowledged for one in counts),
         altered_at_the_sink=sum(one.lost_hidden for one in counts),
         not_representable=unrepresentable,
     )
