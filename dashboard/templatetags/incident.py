@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.templatetags.fencepost import absolute, duration, number
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.plans import EvidenceClass
 
 register = template.Library()
@@ -46,7 +47,7 @@ def group_says(group: Mapping[str, Any]) -> str:
     """A group's heading: how many of what, in how many ranges."""
     cause = f", {group['cause']}" if group["cause"] else ", altered at the sink" if group.get("is_altered") else ""
     acknowledged = ", acknowledged" if group["is_acknowledged"] else ""
-    lane = f" in lane {group['lane']}" if group["lane"] != "0" else ""
+    lane = f" in lane {group['lane']}" if group["lane"] != SINGLE_LANE else ""
     runs = "1 range" if group["runs_count"] == "1" else f"{number(group['runs_count'])} ranges"
     return f"{number(group['count'])} {group['finding']}{cause}{acknowledged}{lane}, in {runs}"
 

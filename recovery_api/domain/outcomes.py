@@ -61,38 +61,96 @@ class Outcome(StrEnum):
     """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
 
 
+class Alert(StrEnum):
+    """What an outcome tells of until another takes it back, by name."""
+
+    OWED = "owed"
+    """Obligations are lost, and nobody acknowledged them."""
+    HAZARD = "hazard"
+    """Something wrong was accepted."""
+    UNKNOWN = "unknown"
+    """The evidence does not reach."""
+    HAND_OVER = "hand_over"
+    """Nobody has shown where the relay goes on from."""
+    NOT_DELIVERED = "not_delivered"
+    """A recovery ended without delivering what it was to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One row. `status`: what a pipeline shows by it. None: it adds nothing to what was read of the record."""
+    """One row. `status`: what a pipeline shows by it. None: it adds nothing to what was read of the record.
+
+    `is_clean`: nothing was lost and nothing wrong at f. `opens`, `resolves`: the alerts it raises and takes back.
+    """
 
     words: str
     status: Status | None
     exit_code: int
     is_green: bool = False
+    is_clean: bool = False
+    opens: tuple[Alert, ...] = ()
+    resolves: tuple[Alert, ...] = ()
 
+
+RECORD = (Alert.OWED, Alert.HAZARD, Alert.UNKNOWN)
+"""What a reading of the record that found nothing takes back."""
 
 OUTCOMES: Mapping[str, Meaning] = {
     # what a reading of the record comes to; a recovery may end in the same word
-    Status.EXACTLY_ONCE: Meaning("exactly once at f", Status.EXACTLY_ONCE, EXIT_DONE, is_green=True),
-    Status.EXACTLY_ONCE_GIVEN: Meaning("exactly once at f, given …", Status.EXACTLY_ONCE_GIVEN, EXIT_GIVEN),
-    Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED),
-    Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED),
-    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED),
-    Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN),
+    Status.EXACTLY_ONCE: Meaning(
+        "exactly once at f",
+        Status.EXACTLY_ONCE,
+        EXIT_DONE,
+        is_green=True,
+        is_clean=True,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Status.EXACTLY_ONCE_GIVEN: Meaning(
+        "exactly once at f, given …",
+        Status.EXACTLY_ONCE_GIVEN,
+        EXIT_GIVEN,
+        is_clean=True,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.HAZARD, Alert.UNKNOWN)),
+    Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED, opens=(Alert.HAZARD,), resolves=(Alert.UNKNOWN,)),
+    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=RECORD),
+    Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN, opens=(Alert.UNKNOWN,)),
     Status.RUNNING: Meaning("running", Status.RUNNING, EXIT_UNKNOWN),
     # how else a recovery may end
-    Outcome.COMPLETE_WITH_ACKNOWLEDGED: Meaning("complete with acknowledged omissions", Status.ACKNOWLEDGED, EXIT_OWED),
-    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Meaning("complete, hand-over unverified", None, EXIT_OWED),
-    Outcome.INCOMPLETE: Meaning("incomplete", Status.OWED, EXIT_OWED),
-    Outcome.INCOMPLETE_ALTERED: Meaning("incomplete, altered at the sink", Status.HAZARD, EXIT_OWED),
-    Outcome.FENCED: Meaning("fenced", None, EXIT_OWED),
-    Outcome.REFUSED: Meaning("refused", None, EXIT_OWED),
-    Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED),
+    Outcome.COMPLETE_WITH_ACKNOWLEDGED: Meaning(
+        "complete with acknowledged omissions",
+        Status.ACKNOWLEDGED,
+        EXIT_OWED,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Meaning(
+        "complete, hand-over unverified",
+        None,
+        EXIT_OWED,
+        opens=(Alert.HAND_OVER,),
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Outcome.INCOMPLETE: Meaning(
+        "incomplete", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.UNKNOWN, Alert.NOT_DELIVERED)
+    ),
+    Outcome.INCOMPLETE_ALTERED: Meaning(
+        "incomplete, altered at the sink",
+        Status.HAZARD,
+        EXIT_OWED,
+        opens=(Alert.OWED, Alert.HAZARD),
+        resolves=(Alert.UNKNOWN, Alert.NOT_DELIVERED),
+    ),
+    Outcome.FENCED: Meaning("fenced", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
+    Outcome.REFUSED: Meaning("refused", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
+    Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
 }
 
 WORST_FIRST: tuple[Status, ...] = tuple(Status)
 READ: tuple[Status, ...] = tuple(status for status in Status if status is not Status.RUNNING)
 """What one reading of the record can come to: the statuses of an audit."""
+CLEAN: tuple[Status, ...] = tuple(status for status in READ if OUTCOMES[status].is_clean)
+"""The statuses of an audit that certify what they read, green or not."""
 
 
 def exit_code_worst(codes: Iterable[int]) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from recovery_api.domain.actors import by
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
@@ -190,7 +191,7 @@ def event_lines(rows: list[Row]) -> list[str]:
 
 def omission_lines(rows: list[Row]) -> list[str]:
     return [
-        f"{row['coordinate'] if row['lane'] == '0' else row['lane'] + '=' + row['coordinate']}  "
+        f"{row['coordinate'] if row['lane'] == SINGLE_LANE else row['lane'] + '=' + row['coordinate']}  "
         f"{row['acknowledged_by']}: {row['reason']}" + (" (withdrawn)" if row["withdrawn_at"] else "")
         for row in rows
     ] or ["No omission is acknowledged."]
@@ -203,7 +204,7 @@ def _next(*words: Any) -> str:
 
 def _finding(finding: Row) -> str:
     where = finding.get("coordinate") or finding.get("position")
-    lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
+    lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, SINGLE_LANE) else ""
     parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"), finding.get("key"))
     return " ".join(str(part) for part in parts if part)
 

@@ -9,6 +9,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain import outcomes
 from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.models.intents import Intent
 from recovery_api.models.pipelines import Pipeline
@@ -26,7 +27,7 @@ class AuditStatus(models.TextChoices):
     UNKNOWN = Status.UNKNOWN.value
 
 
-CLEAN = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
+CLEAN = tuple(AuditStatus(status) for status in reversed(outcomes.CLEAN))
 
 
 def _exits_as_it_says() -> Q:

@@ -12,9 +12,10 @@ import psycopg
 import pytest
 
 from recovery_api.domain.errors import SinkBusy
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Evidence, evidence_read
 from workers.spark.jobs.appending import batch_append
-from workers.spark.jobs.audit import AuditRequest, Evidence, evidence_read
-from workers.spark.ranges import EndSpec, InProcess
+from workers.spark.tasks import InProcess
 
 EVENTS = 300
 TABLES = f"""

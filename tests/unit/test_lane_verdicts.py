@@ -9,10 +9,10 @@ from recovery_api.domain.grounds import Standing
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier, Width
+from workers.evidence.ranges import EndSpec, MeetSpec
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.outcomes import not_as_approved
 from workers.recovery.verdicts import lane_verdicts, weaknesses
-from workers.spark.jobs.audit import Evidence, LaneEvidence
-from workers.spark.ranges import EndSpec, MeetSpec
 
 NINE = Coordinate(9)
 PROVEN = SafeFrontier(NINE, "share lock", "No writer was open.", standing=Standing.PROVEN)

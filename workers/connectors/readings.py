@@ -1,6 +1,6 @@
 """What a reading of an end is made of: how much of a row it carries, ranges, lanes, frontiers, and an open snapshot.
 
-Values that executors pass on; the protocols that give and take them are in `base`.
+Values that executors pass on; the protocols that give and take them are in `protocols`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ class CoordinateRange:
     lane: str
     low: Coordinate | None
     high: Coordinate | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDigest:
+    """So many entries, and an order-free 256-bit sum of strong hashes of them (workers.evidence.canonical)."""
+
+    count: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Intent
 from recovery_api.services.ends import connection_test_record
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import record_make, source_make
 
 
 def end_test(intent: Intent, report: Any) -> None:
@@ -22,10 +22,13 @@ def end_test(intent: Intent, report: Any) -> None:
     report(step="connecting")
     capability = None
     try:
-        connector = connector_make(kind, options)
-        found = asdict(connector.test())
-        if is_sink and found["is_usable"]:
-            capability = asdict(connector.capability())
+        if is_sink:
+            record = record_make(kind, options)
+            found = asdict(record.test())
+            if found["is_usable"]:
+                capability = asdict(record.capability())
+        else:
+            found = asdict(source_make(kind, options).test())
     except FencepostError as error:
         found = {"is_usable": False, "facts": {"code": error.code}, "problems": [str(error)], "weaknesses": []}
     connection_test_record(intent, found, timezone.now(), capability)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
 
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
@@ -27,24 +27,33 @@ from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
+from workers.connectors.protocols.fence import FencedDelivery
+from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make, has_ability, record_make
+from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
+from workers.evidence.grounds import Earlier, Remembered
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
-from workers.spark.jobs.audit import AuditRequest, Certified
-from workers.spark.jobs.grounds import Earlier, Remembered
-from workers.spark.jobs.redrive import batch_held
-from workers.spark.ranges import EndSpec, InProcess
+from workers.spark.tasks import InProcess
 
 
-def sink_connector(pipeline: Pipeline) -> Any:
-    return connector_make(pipeline.sink.kind, pipeline.sink.options)
+def record_of(pipeline: Pipeline) -> Record:
+    """The acceptance record that the pipeline is judged by."""
+    return record_make(pipeline.sink.kind, pipeline.sink.options)
+
+
+def fenced_of(pipeline: Pipeline) -> FencedDelivery:
+    """The fenced delivery into the pipeline's sink. Raises: Refused where it has none."""
+    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.FENCED)
 
 
 def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
     """The ways into record or target that pass the fence by (C1); that this login may not look for them is one, too."""
     try:
-        found: Sequence[UndisciplinedPath] = sink_connector(pipeline).undisciplined_paths()
+        found: Sequence[UndisciplinedPath] = record_of(pipeline).undisciplined_paths()
     except AccessDenied:
         return [("unseen", None, "this login may not see who else can write there")]
     return found
@@ -129,9 +138,9 @@ def sink_compare(pipeline: Pipeline) -> RestoreFinding | None:
 
     Where it lies behind that memory it was restored: certificates and waiting plans are void from now on.
     """
-    if kind_get(pipeline.sink.kind).archetype != Archetype.FENCED:
+    if not has_ability(pipeline.sink.kind, Ability.FENCED):
         return None
-    state = sink_connector(pipeline).state()
+    state = fenced_of(pipeline).state()
     return remember(
         pipeline.sink,
         SinkMemory(state.identity, state.counter, state.fence, state.last_entry),

@@ -19,8 +19,8 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.plans import EvidenceClass
 from recovery_api.services.findings import ListedFinding
-from workers.spark.jobs.audit import Evidence
-from workers.spark.ranges import parts_of
+from workers.evidence.read import Evidence
+from workers.evidence.store import parts_of
 
 RUNS_KEPT = 200
 """Runs of one cause that are kept for the screen; all are counted."""

@@ -10,12 +10,12 @@ from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
-from workers.connectors.base import FencedSink, SinkState
-from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
+from workers.connectors.protocols.fence import SinkState
+from workers.evidence.read import evidence_read
+from workers.recovery.ends import evidence_directory, fenced_of, paths_read, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
-from workers.spark.jobs.audit import evidence_read
 
 
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
@@ -40,7 +40,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     What was certified before stays void: only the audit made here counts (THEORY section 4, step 9).
     """
     pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink, retired_at__isnull=True)
-    connector: FencedSink = sink_connector(pipeline)
+    connector = fenced_of(pipeline)
     report(step="asking the sink")
     state = connector.state()
     finding = sink_remember(sink, _said(state), actor=intent.taken_by, now=timezone.now())

@@ -7,16 +7,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import kind_get, options_parse
+from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
-from workers.connectors.base import ClaimReading, FencedSink
-from workers.connectors.registry import connector_make
+from workers.connectors.protocols.fence import ClaimReading
+from workers.connectors.registry import delivery_make, has_ability
 from workers.connectors.sinks.kit.putting import database_of, kit_put, kit_script
 
 SHOWN = 20
@@ -33,11 +33,11 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
     sink = intent.sink
     if sink is None:
         raise Refused("reading a sink", "none is named", "Name a registered sink.")
-    if kind_get(sink.kind).archetype != Archetype.FENCED:
+    if not has_ability(sink.kind, Ability.FENCED):
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
     report(step="asking the sink")
-    connector: FencedSink = connector_make(sink.kind, sink.options)
+    connector = delivery_make(sink.kind, sink.options, Ability.FENCED)
     before = memory_of(sink)
     state = connector.state()
     claims, generations = connector.claims(SHOWN), connector.generations(SHOWN)

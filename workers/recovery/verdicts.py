@@ -23,9 +23,9 @@ from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
 from workers.connectors.readings import LaneReading, SafeFrontier
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
-from workers.spark.jobs.audit import Evidence, LaneEvidence
 
 
 def lane_verdicts(found: Evidence) -> dict[str, Verdict]:

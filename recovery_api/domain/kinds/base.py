@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
 
@@ -42,7 +43,7 @@ class HasOptions(Protocol):
 class Kind:
     """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
 
-    `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
+    `abilities`: what may be asked of its connector. `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
     tasks of a job run there, too.
     """
 
@@ -52,6 +53,7 @@ class Kind:
     options: tuple[Option, ...]
     connector: str
     archetype: str | None = None
+    abilities: frozenset[Ability] = frozenset()
     check: Callable[[Mapping[str, Any]], object] | None = None
     is_in_process: bool = False
 

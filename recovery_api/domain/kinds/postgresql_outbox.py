@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
 from recovery_api.domain.kinds.postgresql_mapping import (
@@ -114,6 +115,7 @@ KIND = Kind(
             maximum=3600,
         ),
     ),
+    abilities=frozenset({Ability.JOINED_SNAPSHOT}),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
     check=check,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
@@ -56,6 +57,7 @@ KIND = Kind(
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
     check=check,
 )
 

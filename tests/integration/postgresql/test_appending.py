@@ -11,11 +11,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused, SinkBusy, Unreachable, Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make, event_make, rows_make
 from tests.integration.postgresql.mapped_tables import Bench, accepted, digests
-from workers.connectors.base import BatchDigest
-from workers.connectors.readings import Width
+from workers.connectors.readings import BatchDigest, Width
 from workers.evidence import canonical
 
 EFFECT = "CREATE TABLE accepted (id bigint PRIMARY KEY, event text, op text, key text, content jsonb)"
@@ -267,7 +267,8 @@ def test_two_recoverers_at_once_land_each_event_once_without_any_constraint(
     bench.run.execute(LOOSE)
     writer = bench.session()
     writer.execute("LOCK TABLE accepted IN ROW EXCLUSIVE MODE")
-    both = [pool.submit(bench.sink(**MAPPED).append, iter([batch_make(1, 2, 3)]), 20.0) for _ in range(2)]
+    sinks = [bench.sink(**MAPPED) for _ in range(2)]
+    both = [pool.submit(one.append, iter([batch_make(1, 2, 3)]), 20.0) for one in sinks]
     until(bench, WAITING.format(2))
     writer.rollback()
     landed = sorted(one.result().data["landed_count"] for one in both)
@@ -384,9 +385,9 @@ class Orphan:
 
 
 def append_in_process(options: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    from workers.connectors.registry import connector_make
+    from workers.connectors.registry import delivery_make
 
-    connector_make("postgresql_table", options).append(iter([rows_make(rows)]), 5.0)
+    delivery_make("postgresql_table", options, Ability.APPENDED).append(iter([rows_make(rows)]), 5.0)
 
 
 def test_a_session_that_is_ended_at_the_server_lands_nothing_and_may_be_tried_again(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -22,16 +22,17 @@ from recovery_api.domain.claims import ClaimState, Standing, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
-from workers.connectors.base import (
-    Answer,
-    BatchDigest,
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import (
     ClaimReading,
     ClaimsFound,
+    DrillableDelivery,
     DrillNamespace,
+    FencedSink,
     GenerationReading,
     SinkState,
 )
-from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.sinks.memory_rows import (
     COLUMNS,
     HEAD,
@@ -375,3 +376,7 @@ def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery]] = (Memory, Memory)

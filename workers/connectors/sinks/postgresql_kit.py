@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
 import pyarrow as pa
@@ -24,15 +24,6 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
-from workers.connectors.base import (
-    Answer,
-    BatchDigest,
-    ClaimReading,
-    ClaimsFound,
-    DrillNamespace,
-    GenerationReading,
-    SinkState,
-)
 from workers.connectors.deadlines import ASKING, Step
 from workers.connectors.postgresql.connection import (
     READING,
@@ -44,7 +35,18 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import (
+    ClaimReading,
+    ClaimsFound,
+    DrillableDelivery,
+    DrillNamespace,
+    FencedSink,
+    GenerationReading,
+    SinkState,
+)
+from workers.connectors.protocols.record import OrderedRecord
+from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
 from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.holders import holders_say
@@ -356,3 +358,11 @@ class PostgresqlKit:
 
 def _claim(row: Mapping[str, Any]) -> ClaimReading:
     return ClaimReading(**{name: row[name] for name in CLAIM_FIELDS if row.get(name) is not None})
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[OrderedRecord]] = (
+        PostgresqlKit,
+        PostgresqlKit,
+        PostgresqlKit,
+    )

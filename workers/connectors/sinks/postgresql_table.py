@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -16,12 +16,11 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
-from workers.connectors.base import Answer, BatchDigest
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
-from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses, flush_wait
@@ -41,8 +40,17 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.protocols.appended import AppendAbility
-from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.protocols.delivery import Answer, AppendAbility, AppendedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.readings import (
+    BatchDigest,
+    ConnectionReport,
+    CoordinateRange,
+    LaneReading,
+    Reading,
+    SafeFrontier,
+    Width,
+)
 from workers.connectors.sinks.table import appending
 from workers.connectors.sinks.table.ability import append_ability
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
@@ -107,7 +115,7 @@ class PostgresqlTable:
             return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
+        """As Delivery.unrepresentable: the catalogue is asked once."""
         if self._columns is None:
             with snapshot_open(self.address) as connection:
                 self._columns = facts_read(connection, self._open(connection).table).columns
@@ -164,7 +172,7 @@ class PostgresqlTable:
             reading = Reading(
                 identity=identity_of(opened, snapshot),
                 handle=handle_of(connection, opened, extent, row[0]),
-                lanes={LANE: _lane(extent)},
+                lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
                 weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
             )
@@ -241,4 +249,8 @@ class PostgresqlTable:
 
 
 def _lane(extent: Extent) -> LaneReading:
-    return LaneReading(LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)
+    return LaneReading(SINGLE_LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[Record], type[AppendedDelivery]] = (PostgresqlTable, PostgresqlTable)

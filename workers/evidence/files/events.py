@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.errors import BadCoordinate, BadFile
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence import schemas
 from workers.evidence.canonical import (
     ABSENT,
@@ -40,7 +41,6 @@ COLUMNS = {
 }
 SHOWN = ("op", "key", "value", "value_text", "digest")
 NEEDED = ("coordinate", "op", "key")
-DEFAULT_LANE = "0"
 
 RAW = pa.schema(
     [
@@ -223,7 +223,7 @@ def _event(record: dict[str, Any], line: int, notes: FileNotes, signs: SpellingS
     return (
         coordinate,
         _coordinate(record.get("head"), f"{notes.name}, line {line}, head", signs),
-        DEFAULT_LANE if record.get("lane") is None else str(record["lane"]),
+        SINGLE_LANE if record.get("lane") is None else str(record["lane"]),
         None if record.get("event_id") is None else _held(str(record["event_id"])),
         op,
         None if key is None else _held(key),

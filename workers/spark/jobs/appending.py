@@ -12,10 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from workers.connectors.base import Answer, BatchDigest
-from workers.spark.jobs.audit import Evidence, Piece
-from workers.spark.jobs.redrive import batch_of_part
-from workers.spark.ranges import MeetSpec, summary_row, tasks_run
+from recovery_api.domain.abilities import Ability
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.readings import BatchDigest
+from workers.connectors.registry import delivery_make
+from workers.evidence.batch import batch_of_part
+from workers.evidence.ranges import MeetSpec
+from workers.evidence.read import Evidence, Piece
+from workers.spark.tasks import summary_row, tasks_run
 
 
 def batch_append(session: Any, evidence: Evidence, wait_seconds: float = 5.0) -> Answer:
@@ -36,12 +40,13 @@ def batch_append(session: Any, evidence: Evidence, wait_seconds: float = 5.0) ->
 
 
 def _append(spec: MeetSpec, pieces: tuple[Piece, ...], owed: BatchDigest, wait_seconds: float) -> dict[str, Any]:
-    answer = spec.sink.connector().append(_content(spec, pieces), wait_seconds, owed)
+    sink = delivery_make(spec.sink.kind, spec.sink.options, Ability.APPENDED)
+    answer = sink.append(_content(spec, pieces), wait_seconds, owed)
     return {"word": answer.word, "data": dict(answer.data)}
 
 
 def _content(spec: MeetSpec, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
-    source = spec.source.connector()
+    source = spec.source.source()
     for piece in pieces:
         coordinates = batch_of_part(spec, piece.part).select(["lane", "position", "ordinal"])
         yield from source.read_content(spec.source_reading, coordinates)

@@ -23,13 +23,14 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.errors import Refused, SinkBusy
-from workers.connectors.base import Answer, BatchDigest
 from workers.connectors.deadlines import Step
 from workers.connectors.postgresql.answering import AnsweringConnection
 from workers.connectors.postgresql.connection import Address, connection_open, transaction_write
 from workers.connectors.postgresql.copying import rows_copy
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.opening import Opened
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.readings import BatchDigest
 from workers.connectors.sinks.kit.holders import holders_say
 from workers.connectors.sinks.table.owed import Figures, OwedRows, row_unsuitable
 from workers.connectors.sinks.table.target import Target

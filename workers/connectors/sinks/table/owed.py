@@ -18,8 +18,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.errors import BadInput, Refused, Unsuitable
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql import canonical_sql
-from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.table.target import Target
@@ -108,7 +108,9 @@ class OwedRows:
 
     def sum(self) -> str:
         """The batch digest of what came."""
-        entry = canonical_sql.entry_digest(canonical_sql.literal(LANE), 'c."position"', 'c."ordinal"', "d.digest")
+        entry = canonical_sql.entry_digest(
+            canonical_sql.literal(SINGLE_LANE), 'c."position"', 'c."ordinal"', "d.digest"
+        )
         row = self._run(
             "SELECT {sum} FROM (SELECT {entry} AS entry FROM {came} c JOIN {digests} d USING (nth) OFFSET 0) AS e",
             sum=sql.SQL(canonical_sql.batch_digest("e.entry")),
@@ -295,7 +297,7 @@ def row_unsuitable(position: int, ordinal: int, why: str) -> Unsuitable:
 
 
 def _place(position: int, ordinal: int) -> str:
-    return f"{LANE}:{position}:{ordinal}"
+    return f"{SINGLE_LANE}:{position}:{ordinal}"
 
 
 def _digest(position: int, ordinal: int, op: str, key: str | None, content: str | None) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workers.connectors.postgresql.content import LANE
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.coordinate_sql import INTEGERS
 from workers.connectors.sinks.kit.staging import SUSPECT, is_held_by_jsonb
 from workers.connectors.sinks.kit.staging import TEXTS as BATCH_TEXTS
@@ -28,7 +28,7 @@ def unfit(options: Mapping[str, Any], columns: Mapping[str, WrittenColumn], batc
     refused = np.zeros(batch.num_rows, bool)
     for name in BATCH_TEXTS:
         refused |= _told(pc.match_substring(batch.column(name), "\x00"))
-    refused |= _told(pc.not_equal(batch.column("lane"), LANE))
+    refused |= _told(pc.not_equal(batch.column("lane"), SINGLE_LANE))
     if len(options["coordinate"]) == 1:
         refused |= _told(pc.not_equal(batch.column("ordinal"), 0))
     for option in ("event_id", "key", "op", "content"):

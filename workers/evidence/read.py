@@ -18,12 +18,11 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.verdicts import LaneCounts
+from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.kernel import LaneQuestion, fold
-from workers.faults import Point, crash_point
-from workers.spark.jobs.duplicates import Generations, generations_read
-from workers.spark.jobs.grounds import (
+from workers.evidence.duplicates import Generations, generations_read
+from workers.evidence.grounds import (
     Earlier,
     Late,
     Remembered,
@@ -32,7 +31,9 @@ from workers.spark.jobs.grounds import (
     pinned_choose,
     written_since,
 )
-from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.faults import Point, crash_point
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
 AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
@@ -154,7 +155,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
 
     Raises: FrontierRefused; whatever a connector or a task raised.
     """
-    source, sink = request.source.connector(), request.sink.connector()
+    source, sink = request.source.source(), request.sink.record()
     cursors = source.cursors()
     with ExitStack() as held, ExitStack() as held_at_sink:
         safe, pinned = request.proven, None
@@ -214,7 +215,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
 
 
 def _pin(
-    request: AuditRequest, source: Any, progress: Progress, held: ExitStack
+    request: AuditRequest, source: Source, progress: Progress, held: ExitStack
 ) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
     """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
     snapshot, which stays open with `held`: late rows are looked up in it."""
