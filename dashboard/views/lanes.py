@@ -16,6 +16,7 @@ from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
+NOTHING_SAFE = "nothing is safe yet"
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
 CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
 """Of people: the highest verified frontier, the judged frontier f, the head."""
@@ -101,13 +102,13 @@ def stops_of(
         ),
         Stop(
             "safe frontier",
-            "" if safe.get("says") in (None, "nothing is safe yet") else str(safe["says"]),
-            f"By {safe.get('ground', 'no ground')}: {safe.get('because', 'nothing is safe yet')}",
+            str(safe.get("says") or ""),
+            f"By {safe.get('ground', 'no ground')}: {safe.get('because', NOTHING_SAFE)}",
             "busy",
         ),
         Stop(
             NEWEST,
-            "" if row.get("head_says") in (None, "empty") else str(row["head_says"]),
+            str(row.get("head_says") or ""),
             "The newest committed row.",
         ),
     ]

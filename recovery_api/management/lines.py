@@ -107,7 +107,8 @@ def audit_lines(row: Row) -> list[str]:
     ]
     for lane, found in sorted(row["lanes"].items()):
         if safe := found.get("safe_frontier"):
-            lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
+            at = f"safe frontier {safe['says']}" if safe["says"] else "nothing is safe yet"
+            lines.append(f"  lane {lane}: {at}, by {safe['ground']}. {safe['because']}")
             lines += [f"    waits for {name}" for name in safe["waits_for"]]
         if cursor := found.get("cursor"):
             lines.append(

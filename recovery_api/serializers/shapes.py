@@ -61,9 +61,9 @@ class SourceShape(EndShape):
 
 
 class SinkSaid(serializers.Serializer):
-    identity = serializers.CharField()
-    counter = WideField()
-    fence = WideField()
+    identity = serializers.CharField(allow_blank=True)
+    counter = maybe(WideField, help_text="Null: the sink keeps no counter.")
+    fence = maybe(WideField, help_text="Null: the sink keeps no fence.")
     last_entry = maybe(WideField)
     at = Moment()
 

@@ -54,7 +54,7 @@ ARGUMENTS: dict[str, frozenset[str]] = {
     IntentAction.RECOVER: frozenset(),
     IntentAction.SETTLE: frozenset({"gives_up"}),
     IntentAction.SINK_READ: frozenset(),
-    IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "is_upgrade", "grants"}),
+    IntentAction.SINK_INSTALL: frozenset({"kind", "options", "connection", "is_shown_only", "is_upgrade", "grants"}),
     IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
     IntentAction.DRILL: frozenset({"names"}),
 }

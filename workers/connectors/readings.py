@@ -111,7 +111,10 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class LaneReading:
-    """One lane in one source snapshot. `head` and `floor` None: the lane is empty, or the floor is not known."""
+    """One lane in one source snapshot. `head` and `floor` None: the lane is empty, or the floor is not known.
+
+    `numbers_step`: coordinates are numbers that one sequence draws this far apart. None: nothing shows that.
+    """
 
     lane: str
     head: Coordinate | None
@@ -119,6 +122,7 @@ class LaneReading:
     floor: Coordinate | None
     safe: SafeFrontier
     estimated_rows: int = 0
+    numbers_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import kind_get
-from recovery_api.domain.restores import RestoreFinding, SinkMemory
+from recovery_api.domain.restores import RestoreFinding
 from recovery_api.models import Intent, Pipeline, Plan
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
@@ -30,7 +30,7 @@ from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
-from workers.connectors.registry import delivery_make, has_ability, record_make
+from workers.connectors.registry import delivery_make, record_make
 from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
 from workers.evidence.grounds import Earlier, Remembered
@@ -133,26 +133,18 @@ def session_open(intent: Intent) -> Iterator[Any]:
         yield session
 
 
-def sink_compare(pipeline: Pipeline) -> RestoreFinding | None:
-    """Compare what the sink says now with what it said before, and remember the greater. None: it keeps no protocol.
+def sink_compare(pipeline: Pipeline) -> RestoreFinding:
+    """Compare what the sink says now with what it said before, and remember the greater.
 
     Where it lies behind that memory it was restored: certificates and waiting plans are void from now on.
     """
-    if not has_ability(pipeline.sink.kind, Ability.FENCED):
-        return None
-    state = fenced_of(pipeline).state()
-    return remember(
-        pipeline.sink,
-        SinkMemory(state.identity, state.counter, state.fence, state.last_entry),
-        actor="worker",
-        now=timezone.now(),
-    )
+    return remember(pipeline.sink, record_of(pipeline).said(), actor="worker", now=timezone.now())
 
 
 def sink_check(pipeline: Pipeline) -> None:
     """Raises: SinkRestored where the sink lies behind what it said before: nothing fires (THEORY 4, step 9)."""
     finding = sink_compare(pipeline)
-    if finding is not None and finding.is_restored:
+    if finding.is_restored:
         raise SinkRestored(pipeline.sink.name, finding.says)
 
 

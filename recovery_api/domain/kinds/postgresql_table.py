@@ -26,6 +26,7 @@ def check(options: Mapping[str, Any]) -> None:
 KIND = Kind(
     name="postgresql_table",
     end="sink",
+    label="PostgreSQL table as a record",
     says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
     " its rows are said to be the effect.",
     options=(
@@ -59,6 +60,18 @@ KIND = Kind(
     archetype=Archetype.QUERYABLE,
     abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
     check=check,
+    spelling=spelling_of,
+    example={
+        "connection": "env:FENCEPOST_END_MAIL",
+        "table": "accepted",
+        "coordinate": ["position"],
+        "op": "op",
+        "key": "key",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether it is the primary, and so whether what is read is the whole record.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

@@ -15,7 +15,8 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
 from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
-from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
+from recovery_api.domain.kinds.postgresql_mapping import spelling_of
+from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.catalogue import RELKINDS
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
@@ -80,7 +81,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
         if cursor.problem:
             weaknesses.append(f"{cursor.problem} It is shown only: nothing is judged by it.")
         elif cursor.coordinate is not None:
-            facts["relay_cursor"] = coordinate_format(cursor.coordinate, spelling(options))
+            facts["relay_cursor"] = coordinate_format(cursor.coordinate, spelling_of(options))
         else:
             facts["relay_cursor"] = "none recorded yet"
     return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import UndisciplinedPath
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
 
 
@@ -28,6 +29,10 @@ class Record(Protocol):
         ...
 
     def test(self) -> ConnectionReport: ...
+
+    def said(self) -> SinkMemory:
+        """What tells this sink as it is now from what it was: compared with what it said before, it shows a restore."""
+        ...
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         """Every way into record or target that passes admission by. Empty: there is none."""

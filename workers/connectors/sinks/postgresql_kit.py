@@ -24,6 +24,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.deadlines import ASKING, Step
 from workers.connectors.postgresql.connection import (
     READING,
@@ -87,6 +88,10 @@ class PostgresqlKit:
         row = self._row("SELECT counter, fence, open_claim, identity, last_entry FROM {schema}.state()")
         counter, fence, claim, identity, last_entry = row
         return SinkState(counter, fence, _claim(claim) if claim else None, identity, last_entry)
+
+    def said(self) -> SinkMemory:
+        state = self.state()
+        return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
 
     def claims(self, limit: int) -> list[ClaimReading]:
         query = "SELECT to_jsonb(c) FROM {schema}.claim c ORDER BY c.generation DESC LIMIT %s"

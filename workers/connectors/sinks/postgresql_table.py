@@ -19,6 +19,7 @@ from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsu
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import CoordinateSql
@@ -27,7 +28,7 @@ from workers.connectors.postgresql.flushing import durability_weaknesses, flush_
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
 from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
 from workers.connectors.postgresql.mapped_table import MappedTable
-from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
     packed_digest,
@@ -40,7 +41,8 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.protocols.delivery import Answer, AppendAbility, AppendedDelivery
+from workers.connectors.protocols.appended import AppendAbility, AppendedDelivery
+from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import (
     BatchDigest,
@@ -106,6 +108,11 @@ class PostgresqlTable:
             ),
         )
 
+    def said(self) -> SinkMemory:
+        """Server, timeline, database and table: a table keeps no counter, and its rows may well be deleted."""
+        with snapshot_open(self.address) as connection:
+            return SinkMemory(incarnation_of(self._open(connection)))
+
     def append_ability(self) -> AppendAbility:
         """What stands in the way is a problem in it, not an error. Raises: Unreachable."""
         try:
@@ -115,7 +122,7 @@ class PostgresqlTable:
             return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """As Delivery.unrepresentable: the catalogue is asked once."""
+        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
         if self._columns is None:
             with snapshot_open(self.address) as connection:
                 self._columns = facts_read(connection, self._open(connection).table).columns

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import SINGLE_LANE
-from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
+from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
@@ -26,7 +26,7 @@ from workers.connectors.postgresql.connection import (
     transaction_begin,
 )
 from workers.connectors.postgresql.content import read_content
-from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
+from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
 from workers.connectors.postgresql.inspection import source_inspect
@@ -50,6 +50,7 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
+from workers.connectors.rows import history_columns, ranges_of
 from workers.evidence.schemas import HISTORY
 
 NOT_ASKED = "pin() says what is safe; a reading that is held does not ask again, for what was safe stays safe."
@@ -139,16 +140,12 @@ class PostgresqlOutbox:
     ) -> Iterator[pa.RecordBatch]:
         reader = TableReader(self.address, self.options, reading.handle)
         mapped, columns = reader.mapped, []
-        names = ["position", "ordinal"]
-        if with_key or width is Width.FULL:
-            names.append("key")
-            if mapped.column("key") is not None:
-                columns.append(packed_text("key", mapped.key))
-        if width is not Width.COORDINATE:
-            names.append("payload_digest")
+        names = history_columns(width, with_key)
+        if "key" in names and mapped.column("key") is not None:
+            columns.append(packed_text("key", mapped.key))
+        if "payload_digest" in names:
             columns.append(packed_digest("payload_digest", mapped.payload_digest))
         if width is Width.FULL:
-            names = list(HISTORY.names)
             columns.append(packed_choice("op", mapped.op_code, OPS))
             columns += self._shown(mapped)
         return reader.read(range_, columns, schema_of(HISTORY, names), late)
@@ -251,7 +248,8 @@ class PostgresqlOutbox:
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
+        step = numbers_step(found)
+        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, step)
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),

@@ -12,10 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.abilities import Ability
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.readings import BatchDigest
-from workers.connectors.registry import delivery_make
 from workers.evidence.batch import batch_of_part
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence, Piece
@@ -40,8 +38,7 @@ def batch_append(session: Any, evidence: Evidence, wait_seconds: float = 5.0) ->
 
 
 def _append(spec: MeetSpec, pieces: tuple[Piece, ...], owed: BatchDigest, wait_seconds: float) -> dict[str, Any]:
-    sink = delivery_make(spec.sink.kind, spec.sink.options, Ability.APPENDED)
-    answer = sink.append(_content(spec, pieces), wait_seconds, owed)
+    answer = spec.sink.appended().append(_content(spec, pieces), wait_seconds, owed)
     return {"word": answer.word, "data": dict(answer.data)}
 
 

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
-from workers.connectors.protocols.delivery import AppendAbility
+from workers.connectors.protocols.appended import AppendAbility
 from workers.connectors.sinks.table.facts import MAINTAIN_VERSION, TableFacts, facts_read
 from workers.connectors.sinks.table.writing import columns_written
 
