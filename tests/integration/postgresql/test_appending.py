@@ -407,3 +407,70 @@ def test_a_session_that_is_ended_at_the_server_lands_nothing_and_may_be_tried_ag
     gate.execute("SELECT pg_advisory_unlock(1)")
     assert ids(bench) == []
     assert sink.append(iter([batch_make(1)])).data["landed_count"] == 1
+
+
+def test_an_orphan_that_had_committed_is_waited_for_and_found_already_there(
+    bench: Bench, pool: ThreadPoolExecutor
+) -> None:
+    """Its worker died between COMMIT and the answer, and the server still waits for a standby: its lock stands."""
+    bench.run.execute("SET synchronous_commit = local")
+    bench.run.execute(LOOSE)
+    bench.run.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    try:
+        bench.run.execute("SELECT pg_reload_conf()")
+        orphan = Orphan(bench, batch_make(1, 2))
+        until(
+            bench,
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()",
+        )
+        pid = orphan.client_killed()
+        with pytest.raises(SinkBusy, match=str(pid)):
+            bench.sink(**MAPPED).append(iter([batch_make(1, 2)]), 0.05)
+        waiting = pool.submit(bench.sink(**MAPPED).append, iter([batch_make(1, 2)]), 20.0)
+        until(bench, WAITING.format(1))
+    finally:
+        bench.run.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        bench.run.execute("SELECT pg_reload_conf()")
+    answer = waiting.result()
+    assert (answer.data["landed_count"], answer.data["absorbed_count"]) == (0, 2)
+    assert ids(bench) == [1, 2]
+
+
+@pytest.mark.parametrize("before, during", [("off", "on"), ("local", "on"), ("remote_apply", "remote_apply")])
+def test_a_lowered_synchronous_commit_is_raised_and_a_higher_one_kept(bench: Bench, before: str, during: str) -> None:
+    bench.run.execute(EFFECT + "; CREATE TABLE seen (setting text)")
+    bench.run.execute(
+        "CREATE FUNCTION sees() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END$$;"
+        "CREATE TRIGGER sees BEFORE INSERT ON accepted FOR EACH ROW EXECUTE FUNCTION sees()"
+    )
+    dsn = psycopg.conninfo.make_conninfo(bench.dsn, options=f"-c synchronous_commit={before}")
+    assert bench.sink(dsn=dsn, **MAPPED).append(iter([batch_make(1)])).data["landed_count"] == 1
+    assert bench.run.execute("SELECT setting FROM seen").fetchone() == (during,)
+
+
+def test_a_partitioned_table_is_locked_and_filled_whole(bench: Bench) -> None:
+    bench.run.execute(
+        EFFECT + " PARTITION BY RANGE (id); CREATE TABLE low PARTITION OF accepted FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE high PARTITION OF accepted FOR VALUES FROM (10) TO (20)"
+    )
+    sink = bench.sink(**MAPPED)
+    assert sink.append_ability().absorbs_late_sends
+    writer = bench.session(application_name="writes one partition")
+    writer.execute("INSERT INTO high (id) VALUES (19)")
+    with pytest.raises(SinkBusy, match="writes one partition"):
+        sink.append(iter([batch_make(9)]), 0.05)
+    writer.rollback()
+    assert sink.append(iter([batch_make(9, 11)])).data["landed_count"] == 2
+    with pytest.raises(Unsuitable, match="0:30:0"):
+        sink.append(iter([batch_make(12, 30)]))
+    assert ids(bench) == [9, 11]
+
+
+def test_names_that_need_quotes_are_written_as_they_are(bench: Bench) -> None:
+    bench.run.execute('CREATE TABLE "Or%ders" ("nth" bigint PRIMARY KEY, "a ""%s"" b" text, content jsonb)')
+    options = {"key": 'a "%s" b', "content": "content", "is_effect": True}
+    sink = bench.sink("Or%ders", "nth", **options)
+    batch = batch_make(1, 2)
+    assert sink.append(iter([batch]), 5.0, digest_make(batch)).data["landed_count"] == 2
+    assert sink.append(iter([batch])).data["absorbed_count"] == 2

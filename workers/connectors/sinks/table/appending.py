@@ -100,6 +100,7 @@ def append(
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the role's default is
         with transaction_write(connection, address):
             connection.execute(f"{SETTINGS} SET LOCAL idle_in_transaction_session_timeout = '{COPYING_IDLE_SECONDS}s'")
+            connection.execute(ON_DISK)
             target = Target.open(connection, table_open(connection))
             rows = OwedRows(connection, target)
             count = _copy(connection, target, rows, content)
@@ -158,7 +159,6 @@ def _land(connection: AnsweringConnection, target: Target, rows: OwedRows, addre
     connection.execute(AS_A_RELAY)
     rows.insert()
     connection.execute(SETTINGS)
-    connection.execute(ON_DISK)
     rows.meet("after")
     figures = rows.figures()
     if figures.wrong_count:
