@@ -15,6 +15,7 @@ committed before its successor looks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,25 @@ def append(
     wait_seconds: float,
     owed: BatchDigest | None = None,
 ) -> Answer:
-    """As AppendedDelivery.append. `table_open`: reads the table and its mapping over the connection it is given."""
+    """As AppendedDelivery.append."""
+    with appended(address, table_open, content, wait_seconds, owed) as figures:
+        crash_point(Point.DURING_APPEND)
+    crash_point(Point.AFTER_APPEND)
+    return Answer(APPENDED, figures.as_row())
+
+
+@contextmanager
+def appended(
+    address: Address,
+    table_open: Callable[[psycopg.Connection[Any]], Opened],
+    content: Iterator[pa.RecordBatch],
+    wait_seconds: float,
+    owed: BatchDigest | None = None,
+) -> Iterator[Figures]:
+    """Everything but the commit, which comes at the end: inside it the rows are there, read back, and the lock is held.
+
+    `table_open`: reads the table and its mapping over the connection it is given.
+    """
     step = Step("the copying", waits_seconds=LANDING_WAIT_SECONDS)
     with connection_open(address, step=step) as connection:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the role's default is
@@ -110,11 +129,8 @@ def append(
             rows.check()
             connection.step = Step("the table's lock", count, wait_seconds)
             _lock(connection, target, wait_seconds)
-            figures = _land(connection, target, rows, address)
-            crash_point(Point.DURING_APPEND)
+            yield _land(connection, target, rows, address)
         flush_wait(connection, address)
-        crash_point(Point.AFTER_APPEND)
-    return Answer(APPENDED, figures.as_row())
 
 
 def _copy(connection: AnsweringConnection, target: Target, rows: OwedRows, content: Iterator[pa.RecordBatch]) -> int:
