@@ -40,6 +40,7 @@ LOOKS: dict[Status | None, tuple[str, str]] = {
     # what an outcome means for a pipeline -> tone and shape; green is good, and only what the table of outcomes calls so
     Status.EXACTLY_ONCE: ("good", "check"),
     Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
+    Status.COMPLETE_BY_IDENTITY: ("given", "check-square"),
     Status.OWED: ("warn", "triangle"),
     Status.HAZARD: ("bad", "octagon"),
     Status.UNKNOWN: ("unsure", "question"),

@@ -48,7 +48,10 @@ class ProblemShape(serializers.Serializer):
 class EndShape(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
-    options = Anything(help_text="As given. Credentials are references, never values.")
+    options = Anything(help_text="As given and filled. Credentials are references, never values.")
+    filled = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the options those that are as their preset has them."
+    )
     is_usable = maybe(serializers.BooleanField, help_text="By the last connection test; null: never tested.")
     report = maybe(Anything)
     tested_at = maybe(Moment)

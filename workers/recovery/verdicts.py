@@ -210,7 +210,7 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     Where the source purges what was delivered that is its ordinary state.
     """
     cursor, head = found.cursors.get(lane.lane), lane.reading.head
-    is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is Retention.PURGES
+    is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is not Retention.KEEPS
     if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
         return ()
     newest = f"the newest event ({found.spell(head)})" if head is not None else "every event: the source shows none"

@@ -50,6 +50,8 @@ class Retention(StrEnum):
     """Nothing is ever dropped: what is not there was never there."""
     PURGES = "purges"
     """Old rows go: what lies below the oldest is unknown."""
+    DELETES_DELIVERED = "deletes_delivered"
+    """Rows go, or lose their content, once they were delivered: what is gone cannot be told from what never was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,10 @@ MAPPING_OPTIONS = (
         "Which columns must be equal, own=theirs: order_id=id. Theirs must be unique.",
         type="columns",
     ),
+    Option(
+        "preset",
+        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
+    ),
 )
 
 

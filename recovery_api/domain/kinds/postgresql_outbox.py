@@ -80,7 +80,8 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown."
+            " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
             type="choice",
             default="keeps",
             choices=tuple(one.value for one in Retention),

@@ -26,7 +26,13 @@ from workers.connectors.postgresql.coordinate_sql import CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses, flush_wait
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
-from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
+from workers.connectors.postgresql.inspection import (
+    column_names,
+    extent_facts,
+    op_problems,
+    table_facts,
+    table_weaknesses,
+)
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
@@ -144,6 +150,7 @@ class PostgresqlTable:
         sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
+                facts["columns"] = column_names(connection, self.options)
                 opened = self._open(connection)
                 facts |= table_facts(opened)
                 ability = append_ability(connection, opened)
