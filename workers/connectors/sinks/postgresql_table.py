@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -47,9 +47,9 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.protocols.appended import AppendAbility, AppendedDelivery
+from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
 from workers.connectors.protocols.delivery import Answer
-from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.fence import DrillableDelivery
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -59,7 +59,7 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
-from workers.connectors.sinks.table import appending
+from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
@@ -138,6 +138,15 @@ class PostgresqlTable:
         self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
     ) -> Answer:
         return appending.append(self.address, self._open, content, wait_seconds, owed)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[AppendedNamespace]:
+        """As DrillableDelivery.drill_namespace: a copy LIKE the table, in a schema of its own."""
+        reference = self.options.get("drill_connection") or self.options["connection"]
+        address = replace(self.address, reference=reference)
+        with drilling.namespace_open(address, self._open) as (schema, notes):
+            copy = PostgresqlTable({**self.options, "connection": reference, "schema": schema})
+            yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, UNDISCIPLINED.removesuffix("."))]
@@ -267,4 +276,4 @@ def _lane(extent: Extent) -> LaneReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[Record], type[AppendedDelivery]] = (PostgresqlTable, PostgresqlTable)
+    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery]] = (PostgresqlTable, PostgresqlTable)

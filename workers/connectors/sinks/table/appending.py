@@ -27,7 +27,6 @@ from recovery_api.domain.errors import Refused, SinkBusy
 from workers.connectors.deadlines import Step
 from workers.connectors.postgresql.answering import AnsweringConnection
 from workers.connectors.postgresql.connection import Address, connection_open, transaction_write
-from workers.connectors.postgresql.copying import rows_copy
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.protocols.delivery import Answer
@@ -142,7 +141,7 @@ def _copy(connection: AnsweringConnection, target: Target, rows: OwedRows, conte
             row = batch.slice(int(refused[0]), 1).to_pylist()[0]
             raise row_unsuitable(row["position"], row["ordinal"], "reading it again would not give what was committed")
         with connection.cursor() as cursor:
-            rows_copy(cursor, rows.came, rows.numbered(batch, count))
+            rows.copy(cursor, batch, count)
         count += batch.num_rows
     return count
 
