@@ -15,6 +15,7 @@ from typing import Any
 from recovery_api.domain.absences import absences_says, absences_unknown, identity_weaknesses
 from recovery_api.domain.counts import LaneCounts as LaneCounts
 from recovery_api.domain.counts import counts_sum, number_says
+from recovery_api.domain.findings import Cause
 from recovery_api.domain.identity import Identity
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Status
 
@@ -331,10 +332,10 @@ def _details(frontier: str, counts: LaneCounts, retained: Grade, journal: Grade,
 
 def _causes(counts: LaneCounts) -> list[str]:
     causes = {
-        "never committed": counts.premature_never_committed,
-        "altered": counts.premature_altered,
-        "ahead of its commit": counts.premature_ahead,
-        "head not believed": counts.premature_head_not_believed,
+        Cause.NEVER_COMMITTED: counts.premature_never_committed,
+        Cause.ALTERED: counts.premature_altered,
+        Cause.AHEAD: counts.premature_ahead,
+        Cause.HEAD_NOT_BELIEVED: counts.premature_head_not_believed,
     }
     return [f"{count:,} {cause}" for cause, count in causes.items() if count]
 

@@ -112,10 +112,10 @@ class Kind:
 
     name: str
     end: Literal["source", "sink"]
-    label: str
     says: str
     options: tuple[Option, ...]
     connector: str
+    label: str = ""
     archetype: str | None = None
     abilities: frozenset[Ability] = frozenset()
     check: Callable[[Options], object] | None = None
