@@ -14,7 +14,8 @@ from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
 from workers.connectors.protocols.appended import AppendedNamespace
 from workers.connectors.protocols.fence import DrillNamespace
-from workers.connectors.registry import delivery_make, has_ability, record_make
+from workers.connectors.registry import delivery_make, has_ability
+from workers.connectors.tested import capability_tested
 from workers.drills.appended import drill_append
 from workers.drills.script import drill_play
 from workers.faults import Point, crash_point
@@ -30,7 +31,7 @@ def drill_run(intent: Intent, report: Any) -> None:
         raise Refused("drilling", "no sink is named", "Name one.")
     kind, options = intent.sink.kind, intent.sink.options
     report(step="asking the sink what it can do")
-    capability = record_make(kind, options).capability()
+    capability = capability_tested(kind, options)
     strategy = strategy_of(capability)
     has_namespace = has_ability(kind, Ability.DRILLED)
     preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None

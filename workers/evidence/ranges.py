@@ -15,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery_api.domain.abilities import Ability
+from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.kinds import kind_get
 from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
@@ -44,6 +46,10 @@ class EndSpec:
 
     def record(self) -> Record:
         return record_make(self.kind, self.options)
+
+    def delivery(self) -> Delivery | None:
+        """The way into the sink, whatever its ability. None: it is a record alone."""
+        return delivery_make(self.kind, self.options) if kind_get(self.kind).abilities & DELIVERIES else None
 
     def fenced(self) -> FencedDelivery:
         return delivery_make(self.kind, self.options, Ability.FENCED)
