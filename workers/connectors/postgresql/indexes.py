@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from workers.connectors.postgresql.catalogue import Table
 from workers.connectors.postgresql.mapped_table import MappedTable
@@ -25,8 +27,21 @@ def has_coordinate_index(connection: psycopg.Connection[Any], mapped: MappedTabl
     """Whether a B-tree begins with the coordinate's columns, as they are compared."""
     if not all(component.is_plain for component in mapped.coordinate.components):
         return False
+    if table.is_view:
+        return _gives_order(connection, mapped)
     wanted = list(mapped.options["coordinate"])
     return any(names[: len(wanted)] == wanted for _, names, _ in _indexes(connection, table))
+
+
+def _gives_order(connection: psycopg.Connection[Any], mapped: MappedTable) -> bool:
+    """Whether the planner can give a view's rows in their order without sorting them: it reads an index then."""
+    query = sql.SQL("EXPLAIN (FORMAT JSON) SELECT FROM {} ORDER BY {} LIMIT 1").format(
+        mapped.rows, mapped.coordinate.order()
+    )
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL enable_sort = off; SET LOCAL enable_incremental_sort = off")
+        row = connection.execute(query).fetchone()
+    return row is not None and "Sort" not in json.dumps(row[0])
 
 
 def is_coordinate_unique(connection: psycopg.Connection[Any], mapped: MappedTable, table: Table) -> bool:

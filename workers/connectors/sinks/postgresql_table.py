@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import sql
@@ -34,6 +35,8 @@ from workers.connectors.postgresql.inspection import (
     table_weaknesses,
 )
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.mapping_notes import record_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
@@ -61,6 +64,7 @@ from workers.connectors.readings import (
 )
 from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
+from workers.connectors.sinks.table.backwards import backwards_obstacles
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
 from workers.connectors.sinks.table.unfit import unfit
@@ -86,6 +90,7 @@ class PostgresqlTable:
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
         self._columns: Mapping[str, WrittenColumn] | None = None
+        self._is_written = True
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
@@ -128,10 +133,14 @@ class PostgresqlTable:
             return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
+        """As AppendedDelivery.unrepresentable: the catalogue is asked once. Every row, where the mapping only reads."""
         if self._columns is None:
             with snapshot_open(self.address) as connection:
-                self._columns = facts_read(connection, self._open(connection).table).columns
+                opened = self._open(connection)
+                self._columns = facts_read(connection, opened.table).columns
+                self._is_written = not backwards_obstacles(opened)
+        if not self._is_written:
+            return pa.array(np.ones(batch.num_rows, bool))
         return unfit(self.options, self._columns, batch)
 
     def append(
@@ -169,8 +178,9 @@ class PostgresqlTable:
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                weaknesses += record_notes(opened) + joined_weaknesses(connection, opened.mapped)
                 weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
-                problems += op_problems(connection, opened.mapped)
+                problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
                 by = latest_by(connection, opened.mapped, opened.table)
                 sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
         except (TerminalError, Unreachable) as error:
@@ -197,7 +207,7 @@ class PostgresqlTable:
                 handle=handle_of(connection, opened, extent, row[0]),
                 lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
-                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
+                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
             )
             with snapshot_kept(connection):
                 yield reading
