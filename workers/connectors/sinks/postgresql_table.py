@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import sql
@@ -64,7 +63,6 @@ from workers.connectors.readings import (
 )
 from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
-from workers.connectors.sinks.table.backwards import backwards_obstacles
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
 from workers.connectors.sinks.table.unfit import unfit
@@ -89,8 +87,7 @@ class PostgresqlTable:
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
-        self._columns: Mapping[str, WrittenColumn] | None = None
-        self._is_written = True
+        self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
@@ -133,15 +130,12 @@ class PostgresqlTable:
             return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """As AppendedDelivery.unrepresentable: the catalogue is asked once. Every row, where the mapping only reads."""
-        if self._columns is None:
+        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
+        if self._written is None:
             with snapshot_open(self.address) as connection:
                 opened = self._open(connection)
-                self._columns = facts_read(connection, opened.table).columns
-                self._is_written = not backwards_obstacles(opened)
-        if not self._is_written:
-            return pa.array(np.ones(batch.num_rows, bool))
-        return unfit(self.options, self._columns, batch)
+                self._written = (opened.mapped, facts_read(connection, opened.table).columns)
+        return unfit(*self._written, batch)
 
     def append(
         self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None

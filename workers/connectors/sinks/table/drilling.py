@@ -143,7 +143,7 @@ class DrilledTable:
         with connection_open(self.address, NAME) as connection:
             connection.execute("SET search_path = pg_catalog")
             opened = self.table_open(connection)
-            return event_make(opened.mapped.options, facts_read(connection, opened.table).columns, coordinate, variant)
+            return event_make(opened.mapped, facts_read(connection, opened.table).columns, coordinate, variant)
 
     @contextmanager
     def append_held(self, batch: pa.RecordBatch, wait_seconds: float = 5.0) -> Iterator[dict[str, Any]]:

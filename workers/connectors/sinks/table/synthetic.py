@@ -9,43 +9,49 @@ from typing import Any
 
 from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.coordinate_sql import INTEGERS
+from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.sinks.table.facts import WrittenColumn
-from workers.connectors.sinks.table.writing import value_of_op
+from workers.connectors.sinks.table.writing import column_mapped, value_of_op
 
 
 def event_make(
-    options: Mapping[str, Any], columns: Mapping[str, WrittenColumn], coordinate: int, variant: str = ""
+    mapped: MappedTable, columns: Mapping[str, WrittenColumn], coordinate: int, variant: str = ""
 ) -> dict[str, Any]:
     """One row of schemas.BATCH at `coordinate`, the same each time; `variant` gives it another content."""
 
     def said(option: str, text: str) -> str | None:
-        if (name := options.get(option)) is None:
+        if (term := mapped.term(option)) is not None and term.is_constant:
+            return term.text
+        if (name := column_mapped(mapped, option)) is None:
             return None
         base = columns[name].base
         if base in (*INTEGERS, "numeric"):
             return str(coordinate)
         return str(uuid.UUID(int=coordinate)) if base == "uuid" else text
 
-    ops = value_of_op(options)
+    term, ops = mapped.term("op"), value_of_op(mapped.options)
+    op = "insert" if "insert" in ops else next(iter(ops))
+    if term is None or term.text is not None:
+        op = mapped.options["op_constant"] if term is None else mapped.op_values.get(str(term.text), op)
     return {
         "lane": SINGLE_LANE,
         "position": coordinate,
         "ordinal": 0,
         "event_id": said("event_id", f"drill-{coordinate}"),
-        "op": ("insert" if "insert" in ops else next(iter(ops))) if options.get("op") else options["op_constant"],
+        "op": op,
         "key": said("key", f"drill-key-{coordinate}"),
-        "content": _content(options, coordinate, variant),
+        "content": _content(mapped, coordinate, variant),
     }
 
 
-def _content(options: Mapping[str, Any], coordinate: int, variant: str) -> str | None:
-    if not options.get("content"):
+def _content(mapped: MappedTable, coordinate: int, variant: str) -> str | None:
+    if mapped.term("content") is None:
         return None
     told = {"drill": coordinate, **({"variant": variant} if variant else {})}
-    match options["content_format"]:
-        case "text":
+    match mapped.options["content_format"]:
+        case "text" | "text_bytes":
             return json.dumps(json.dumps(told))
-        case "bytes":
+        case "bytes" | "hex" | "base64":
             return json.dumps(f"\\x{json.dumps(told).encode().hex()}")
         case _:
             return json.dumps(told)
