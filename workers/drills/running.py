@@ -7,13 +7,16 @@ from typing import Any
 from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
-from recovery_api.domain.drills import DRILLS, DrillResult, drill_names, not_applicable
+from recovery_api.domain.drills import DRILLS, DrillName, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
+from workers.connectors.protocols.appended import AppendedNamespace
+from workers.connectors.protocols.fence import DrillNamespace
 from workers.connectors.registry import delivery_make, has_ability
 from workers.connectors.tested import capability_tested
+from workers.drills.appended import drill_append
 from workers.drills.script import drill_play
 from workers.faults import Point, crash_point
 
@@ -42,6 +45,12 @@ def drill_run(intent: Intent, report: Any) -> None:
             continue
         with delivery_make(kind, options, Ability.DRILLED).drill_namespace() as namespace:
             crash_point(Point.DURING_DRILL)
-            results.append(drill_play(name, namespace.sink, namespace.notes))
+            results.append(_play(name, namespace))
         report.check()
     drill_record(intent.drill, results, intent=intent, now=timezone.now())
+
+
+def _play(name: DrillName, namespace: DrillNamespace | AppendedNamespace) -> DrillResult:
+    if isinstance(namespace, AppendedNamespace):
+        return drill_append(name, namespace)
+    return drill_play(name, namespace.sink, namespace.notes)

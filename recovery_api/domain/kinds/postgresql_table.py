@@ -65,10 +65,16 @@ KIND = Kind(
             type="boolean",
             default=False,
         ),
+        Option(
+            "drill_connection",
+            "Where the connection string of a login that may make a drill's schema with a copy of the table is kept:"
+            " env:FENCEPOST_END_NAME or file:/path. Without it drills use `connection`.",
+            "reference",
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
     check=check,
     spelling=spelling_of,
     example={
@@ -82,6 +88,8 @@ KIND = Kind(
     shows=(
         "Whether the table and its columns are there and this login may read every row.",
         "Whether it is the primary, and so whether what is read is the whole record.",
+        "Whether this login may lock the table and insert there, and what to grant; whether a unique constraint refuses what"
+        " a relay sends late; which triggers and foreign keys an insert meets.",
         "A few rows, as mapped.",
     ),
 )
