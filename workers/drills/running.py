@@ -9,10 +9,11 @@ from django.utils import timezone
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.drills import DRILLS, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
-from workers.connectors.registry import delivery_make, has_ability, record_make
+from workers.connectors.registry import delivery_make, record_make
 from workers.drills.script import drill_play
 from workers.faults import Point, crash_point
 
@@ -29,7 +30,7 @@ def drill_run(intent: Intent, report: Any) -> None:
     report(step="asking the sink what it can do")
     capability = record_make(kind, options).capability()
     strategy = strategy_of(capability)
-    has_namespace = has_ability(kind, Ability.DRILLED)
+    has_namespace = Ability.DRILLED in abilities_of(kind, options)
     preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None
     names = drill_names(intent.arguments.get("names") or [])
     results: list[DrillResult] = []

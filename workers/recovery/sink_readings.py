@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import options_parse
+from recovery_api.domain.kinds import abilities_of, options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
 from workers.connectors.protocols.fence import ClaimReading
-from workers.connectors.registry import delivery_make, has_ability, record_make
+from workers.connectors.registry import delivery_make, record_make
 from workers.connectors.sinks.kit.putting import database_of, kit_put, kit_script
 
 SHOWN = 20
@@ -32,7 +32,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
     sink = intent.sink
     if sink is None:
         raise Refused("reading a sink", "none is named", "Name a registered sink.")
-    if not has_ability(sink.kind, Ability.FENCED):
+    if Ability.FENCED not in abilities_of(sink.kind, sink.options):
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
     report(step="asking the sink")

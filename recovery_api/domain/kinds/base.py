@@ -43,7 +43,7 @@ class HasOptions(Protocol):
 class Kind:
     """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
 
-    `abilities`: what may be asked of its connector. `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
+    `abilities`: what may be asked of its connector at most; `withheld`: which of them parsed options take away. `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
     tasks of a job run there, too.
     """
 
@@ -54,6 +54,7 @@ class Kind:
     connector: str
     archetype: str | None = None
     abilities: frozenset[Ability] = frozenset()
+    withheld: Callable[[Mapping[str, Any]], frozenset[Ability]] | None = None
     check: Callable[[Mapping[str, Any]], object] | None = None
     is_in_process: bool = False
 
@@ -104,6 +105,14 @@ def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:
     kind = kind_get(kind_name)
     found = getattr(importlib.import_module(KINDS[kind.name]), "spelling", None)
     return Spelling(found(options_parse(kind, options))) if found else Spelling.BIGINT
+
+
+def abilities_of(kind_name: str, options: Mapping[str, Any]) -> frozenset[Ability]:
+    """What may be asked of an end of this kind and options. Raises: UnknownOption, BadInput."""
+    kind = kind_get(kind_name)
+    if kind.withheld is None:
+        return kind.abilities
+    return kind.abilities - kind.withheld(options_parse(kind, options))
 
 
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:
