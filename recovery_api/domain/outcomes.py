@@ -1,7 +1,7 @@
 """The one table of outcomes: what each word means for a pipeline's status, an exit code, and whether it is green.
 
 The law: only *exactly once at f* is green. Pages, REST, commands, the certificate and the database's constraints read
-this table and decide nothing of their own; a further promise (*by identity*, *inside the horizon*, *by choice*) is one
+this table and decide nothing of their own; a further promise (*inside the horizon*, *by choice*) is one
 row more.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from recovery_api.domain.identity import NOT_JUDGED
 
 EXIT_DONE, EXIT_OWED, EXIT_BAD_INPUT, EXIT_UNKNOWN, EXIT_GIVEN = 0, 1, 2, 3, 4
 EXIT_WORST_FIRST = (EXIT_OWED, EXIT_UNKNOWN, EXIT_GIVEN, EXIT_DONE)
@@ -28,6 +30,9 @@ class Status(StrEnum):
     """A recovery is unfinished. Of a pipeline only."""
     ACKNOWLEDGED = "acknowledged"
     """Hazard-free, and every lost event was taken out of the obligation on purpose. Still lost in the strict verdict."""
+    COMPLETE_BY_IDENTITY = "complete_by_identity"
+    """Every obligation's id is in the record, and none twice; contents and premature entries were not judged. What a
+    record that knows only message ids can come to at best."""
     EXACTLY_ONCE_GIVEN = "exactly_once_given"
     """The counts of *exactly once at f*, on a ground that is attested or assumed: what was given is named with it."""
     EXACTLY_ONCE = "exactly_once"
@@ -112,6 +117,13 @@ OUTCOMES: Mapping[str, Meaning] = {
         is_clean=True,
         resolves=(*RECORD, Alert.NOT_DELIVERED),
     ),
+    Status.COMPLETE_BY_IDENTITY: Meaning(
+        f"complete by identity at f; {NOT_JUDGED}",
+        Status.COMPLETE_BY_IDENTITY,
+        EXIT_GIVEN,
+        is_clean=True,
+        resolves=(Alert.OWED, Alert.UNKNOWN),
+    ),
     Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.HAZARD, Alert.UNKNOWN)),
     Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED, opens=(Alert.HAZARD,), resolves=(Alert.UNKNOWN,)),
     Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=RECORD),
@@ -149,8 +161,11 @@ OUTCOMES: Mapping[str, Meaning] = {
 WORST_FIRST: tuple[Status, ...] = tuple(Status)
 READ: tuple[Status, ...] = tuple(status for status in Status if status is not Status.RUNNING)
 """What one reading of the record can come to: the statuses of an audit."""
+CERTIFIES: tuple[Status, ...] = (Status.EXACTLY_ONCE, Status.EXACTLY_ONCE_GIVEN)
+"""By which an audit certifies what lies below its frontier; by identity nothing premature was looked for."""
+
 CLEAN: tuple[Status, ...] = tuple(status for status in READ if OUTCOMES[status].is_clean)
-"""The statuses of an audit that certify what they read, green or not."""
+"""The statuses of an audit that found nothing lost and nothing wrong, as far as it could look; green or not."""
 
 
 def exit_code_worst(codes: Iterable[int]) -> int:

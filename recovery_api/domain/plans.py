@@ -14,21 +14,7 @@ from typing import Any
 
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, conditions_refusal
-
-
-class EvidenceClass(StrEnum):
-    """Why an event is, or is not, in the batch."""
-
-    PROVABLY_MISSING = "provably missing"
-    """Absent from the whole record: sent."""
-    UNKNOWABLE = "unknowable"
-    """Below the floor with its content gone: never fabricated."""
-    ACKNOWLEDGED = "acknowledged"
-    """Taken out of the obligation by a person: not sent."""
-    ALTERED_AT_THE_SINK = "altered at the sink"
-    """The sink holds its coordinate with other content: no fire can deliver it."""
-    NOT_REPRESENTABLE = "not representable at the sink"
-    """The sink cannot hold its content: left out, stays lost."""
+from recovery_api.domain.evidence_classes import EvidenceClass
 
 
 @dataclass(frozen=True, slots=True)

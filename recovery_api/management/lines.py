@@ -17,7 +17,9 @@ SAMPLES = 10
 
 def end_lines(word: str, row: Row) -> list[str]:
     lines = [f"{word} {row['name']}, kind {row['kind']}"]
-    lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
+    by = f" (preset {row['options'].get('preset')})"
+    for name, value in sorted(row["options"].items()):
+        lines.append(f"  {name} = {_value(value)}{by if name in row.get('filled', ()) else ''}")
     lines += (
         report_lines(row["report"])
         if row["report"]
@@ -36,7 +38,8 @@ def end_lines(word: str, row: Row) -> list[str]:
 
 def report_lines(report: Row) -> list[str]:
     """A connection test, as found."""
-    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in ("code", "error")}
+    hidden = ("code", "error", "columns")
+    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in hidden}
     lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
@@ -107,7 +110,8 @@ def audit_lines(row: Row) -> list[str]:
     ]
     for lane, found in sorted(row["lanes"].items()):
         if safe := found.get("safe_frontier"):
-            lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
+            at = f"safe frontier {safe['says']}" if safe["says"] else "nothing is safe yet"
+            lines.append(f"  lane {lane}: {at}, by {safe['ground']}. {safe['because']}")
             lines += [f"    waits for {name}" for name in safe["waits_for"]]
         if cursor := found.get("cursor"):
             lines.append(

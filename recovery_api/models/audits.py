@@ -21,6 +21,7 @@ class AuditStatus(models.TextChoices):
 
     EXACTLY_ONCE = Status.EXACTLY_ONCE.value
     EXACTLY_ONCE_GIVEN = Status.EXACTLY_ONCE_GIVEN.value
+    COMPLETE_BY_IDENTITY = Status.COMPLETE_BY_IDENTITY.value
     OWED = Status.OWED.value
     HAZARD = Status.HAZARD.value
     ACKNOWLEDGED = Status.ACKNOWLEDGED.value

@@ -10,7 +10,7 @@ import pytest
 from recovery_api.domain.abilities import DELIVERIES, READINGS, RECORDS, Ability
 from recovery_api.domain.kinds.base import KINDS, kind_get
 from tests.contract.benches import module_of
-from workers.connectors.protocols.delivery import AppendedDelivery
+from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
 from workers.connectors.protocols.record import OrderedRecord, Record
 from workers.connectors.protocols.source import ImmutableSource, Source
@@ -25,7 +25,7 @@ PROTOCOLS = {
     Ability.APPENDED: AppendedDelivery,
     Ability.DRILLED: DrillableDelivery,
 }
-SUITES = {"source": READINGS, "record": RECORDS, **{ability.value: {ability} for ability in DELIVERIES}}
+SUITES = {"source": READINGS, "record": RECORDS, **{ability.value: {ability} for ability in sorted(DELIVERIES)}}
 
 
 def test_every_ability_has_its_protocol() -> None:

@@ -23,7 +23,8 @@ CLEAN = LaneCounts(obligations_retained=9, obligations_journal=9, history_rows=9
 def evidence(safe: SafeFrontier = PROVEN, approval: dict[str, int] | None = None, **sink: Any) -> Evidence:
     lane = LaneReading("0", NINE, Coordinate(1), None, safe)
     readings = Reading("source", {}, {"0": lane}), Reading("sink", {}, **sink)
-    ends = EndSpec("postgresql_outbox", {}), EndSpec("postgresql_kit", {})
+    source = {"connection": "env:FENCEPOST_END_SHOP", "table": "outbox", "coordinate": ["id"]}
+    ends = EndSpec("postgresql_outbox", source), EndSpec("postgresql_kit", {"connection": "env:FENCEPOST_END_MAIL"})
     return Evidence(
         *readings,
         lanes={"0": LaneEvidence("0", NINE, lane, CLEAN, {"count": 9, "positions": 45}, 0)},

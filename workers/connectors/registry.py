@@ -6,16 +6,35 @@ Who asks for an ability that the kind does not declare gets a refusal to read, a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any, Literal, cast, overload
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol, cast, overload
 
 from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import Kind, abilities_of, kind_get, options_parse
-from workers.connectors.protocols.delivery import AppendedDelivery, Delivery
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
+
+
+class Installing(Protocol):
+    """A module that puts into an end's own system what its kind needs there."""
+
+    def kit_script(self, parsed: Mapping[str, Any], grants: Iterable[tuple[str, str]], database: str) -> str:
+        """What an administrator may run by hand. Connects to nothing."""
+        ...
+
+    def kit_put(
+        self, parsed: Mapping[str, Any], grants: Iterable[tuple[str, str]], is_upgrade: bool = False
+    ) -> dict[str, Any]:
+        """Installs or upgrades it in one transaction; what was done."""
+        ...
+
+    def database_of(self, reference: str | None) -> str:
+        """What a connection reference leads to, for names that depend on it."""
+        ...
 
 
 def source_make(kind_name: str, options: Mapping[str, Any]) -> Source:
@@ -75,3 +94,10 @@ def _make(kind: Kind, options: Mapping[str, Any]) -> object:
     module, _, name = kind.connector.rpartition(".")
     made: object = getattr(importlib.import_module(module), name)(options_parse(kind, options))
     return made
+
+
+def installer_of(kind: Kind) -> Installing:
+    """What installs for `kind`. Raises: Refused where nothing is installed for it."""
+    if kind.installer is None:
+        raise Refused(f"installing for a {kind.name}", "nothing is installed for this kind", "Test it as it is.")
+    return cast(Installing, importlib.import_module(kind.installer.module))

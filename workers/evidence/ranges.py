@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
+from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
@@ -51,6 +52,9 @@ class EndSpec:
 
     def fenced(self) -> FencedDelivery:
         return delivery_make(self.kind, self.options, Ability.FENCED)
+
+    def appended(self) -> AppendedDelivery:
+        return delivery_make(self.kind, self.options, Ability.APPENDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,12 @@ from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import abilities_of, options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND
+from recovery_api.domain.kinds import abilities_of, kind_get, kind_installed, options_parse
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
 from workers.connectors.protocols.fence import ClaimReading
-from workers.connectors.registry import delivery_make, record_make
-from workers.connectors.sinks.kit.putting import database_of, kit_put, kit_script
+from workers.connectors.registry import delivery_make, installer_of, record_make
 
 SHOWN = 20
 """How many of the newest claims and generations a reading shows."""
@@ -75,15 +73,19 @@ def sink_install(intent: Intent, report: Any) -> None:
     given = dict(intent.sink.options if intent.sink else arguments["options"])
     if arguments.get("connection"):
         given["connection"] = arguments["connection"]
-    parsed = options_parse(KIND, given)
+    named = intent.sink.kind if intent.sink else arguments.get("kind")  # asked for by an earlier version: unnamed
+    kind = kind_get(named) if named else kind_installed()
+    installer, parsed = installer_of(kind), options_parse(kind, given)
     grants = sorted(arguments.get("grants", {}).items())
     if arguments.get("is_shown_only"):
         report(step="writing the SQL")
-        result: dict[str, Any] = {"sql": kit_script(parsed, grants, database_of(given["connection"]))}
+        result: dict[str, Any] = {
+            "sql": installer.kit_script(parsed, grants, installer.database_of(given["connection"]))
+        }
     else:
         is_upgrade = bool(arguments.get("is_upgrade"))
         report(step="upgrading the kit" if is_upgrade else "installing the kit")
-        result = kit_put(parsed, grants, is_upgrade)
+        result = installer.kit_put(parsed, grants, is_upgrade)
     sink_install_record(intent, result, timezone.now())
 
 

@@ -9,6 +9,7 @@ from recovery_api.domain.kinds.base import Kind, Option
 KIND = Kind(
     name="memory",
     end="sink",
+    label="Memory of one process",
     says="A fenced sink in this process's memory. Gone when the process ends; other processes see another one.",
     archetype=Archetype.FENCED,
     abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.FENCED, Ability.DRILLED}),

@@ -23,10 +23,16 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
+def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
+    return frozenset() if options["is_effect"] else frozenset({Ability.APPENDED})
+
+
 KIND = Kind(
     name="postgresql_table",
     end="sink",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    label="PostgreSQL table as a record",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -46,11 +52,31 @@ KIND = Kind(
             type="boolean",
             default=True,
         ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
+    withheld=_record_alone,
     check=check,
+    spelling=spelling_of,
+    example={
+        "connection": "env:FENCEPOST_END_MAIL",
+        "table": "accepted",
+        "coordinate": ["position"],
+        "op": "op",
+        "key": "key",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether it is the primary, and so whether what is read is the whole record.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

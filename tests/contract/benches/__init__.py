@@ -16,6 +16,7 @@ import pytest
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.kinds.base import KINDS, kind_get
+from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
 
@@ -49,6 +50,12 @@ class RecordBench(Protocol):
 
     def accept(self, events: Iterable[Mapping[str, Any]], head: int | None = None) -> None:
         """Events of schemas.BATCH are accepted in this order, all under one head."""
+        ...
+
+
+class AppendedBench(RecordBench, Protocol):
+    def delivery(self) -> AppendedDelivery:
+        """A delivery into an empty place whose rows are the effect; from then on `connector` is its record."""
         ...
 
 

@@ -1,12 +1,12 @@
 """What a delivery must do: bring owed events to the sink, and say itself what became of them.
 
-A delivery is fenced (`fence`) or appended; keyed and blind ones will stand beside these. A sink that has none of them is
+A delivery is fenced (`fence`) or appended (`appended`); keyed and blind ones will stand beside these. A sink that has none of them is
 a record alone, and nothing is ever sent to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,41 +29,4 @@ class Delivery(Protocol):
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
         """A boolean a row of schemas.BATCH: true where the sink cannot hold this content. No I/O."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AppendAbility:
-    """What this login may do at the sink, as tested now. `problems`: why it may not append, a sentence each with what
-    to do; empty: it may.
-
-    `absorbs_late_sends`: a valid, non-deferrable unique constraint on the identity refuses whatever a relay still sends.
-    """
-
-    may_lock: bool
-    may_insert: bool
-    absorbs_late_sends: bool
-    problems: tuple[str, ...] = ()
-
-    @property
-    def may_append(self) -> bool:
-        return self.may_lock and self.may_insert and not self.problems
-
-
-@runtime_checkable
-class AppendedDelivery(Delivery, Protocol):
-    """A sink without a fence whose owner declares its rows to be the effect. One part is one transaction there.
-
-    Its lock excludes every other writer and every other recoverer, so that a session whose worker died can double
-    nothing: its successor waits for that lock.
-    """
-
-    def append_ability(self) -> AppendAbility: ...
-
-    def append(self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0) -> Answer:
-        """`appended` with data landed_count, absorbed_count and altered (the first coordinates held with other content).
-
-        `content` are schemas.BATCH rows; what the sink holds already is found inside the lock.
-        Raises: SinkBusy naming whom the lock waited for.
-        """
         ...

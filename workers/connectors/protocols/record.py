@@ -53,6 +53,15 @@ class Record(Protocol):
 
 
 @runtime_checkable
+class IdRecord(Record, Protocol):
+    """A record that may know only message ids: then its reading has `ids`, and it is read by them."""
+
+    def read_ids(self, reading: Reading, part: int, parts: int) -> Iterator[pa.RecordBatch]:
+        """One of `parts` disjoint shares of the whole record, in the columns of schemas.ENTRY_IDS, ids as written."""
+        ...
+
+
+@runtime_checkable
 class OrderedRecord(Record, Protocol):
     """A record of effects that need each key's events in order."""
 

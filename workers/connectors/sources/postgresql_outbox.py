@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import SINGLE_LANE
-from recovery_api.domain.grounds import Catalogue, Judged, transaction_ids_judge
+from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
+from recovery_api.domain.kinds.base import Retention
 from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
@@ -36,6 +37,7 @@ from workers.connectors.postgresql.opening import Opened, handle_of, identity_of
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
 from workers.connectors.postgresql.relay_cursor import cursor_read
+from workers.connectors.postgresql.retention import DELIVERED_GONE
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
@@ -248,7 +250,8 @@ class PostgresqlOutbox:
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows)
+        step = numbers_step(found)
+        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, step)
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),
@@ -263,7 +266,10 @@ class PostgresqlOutbox:
         detached = detached_find(connection, opened.mapped, opened.table)
         floors = [floor_above(detached), extent.lowest if self.options["retention"] == "purges" else None]
         floor = max((floor for floor in floors if floor is not None), default=None)
-        return floor, [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
+        notes, is_seen = [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
+        if self.options["retention"] == Retention.DELETES_DELIVERED:
+            notes, is_seen = [DELIVERED_GONE, *notes], False
+        return floor, notes, is_seen
 
 
 if TYPE_CHECKING:
