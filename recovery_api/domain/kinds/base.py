@@ -22,7 +22,10 @@ _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: what it is called, what it accepts, what it means to a person."""
+    """One option: what it is called, what it accepts, what it means to a person.
+
+    `is_word`: it is the word of whoever answers for a source, and a ground rests on it: who gave it is told with that.
+    """
 
     name: str
     says: str
@@ -32,6 +35,7 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+    is_word: bool = False
 
 
 class HasOptions(Protocol):

@@ -102,6 +102,7 @@ KIND = Kind(
             " cannot show it.",
             type="boolean",
             default=False,
+            is_word=True,
         ),
         Option(
             "lock_timeout_ms",
