@@ -102,11 +102,6 @@ def coordinate_format(coordinate: Coordinate, spelling: Spelling) -> str:
     return str(number)
 
 
-def coordinate_distance(low: Coordinate, high: Coordinate) -> int:
-    """How many positions lie from `low` to `high`, as a 64-bit count (for headroom, never for content)."""
-    return high.position - low.position
-
-
 def _held_signed(number: int, refused: BadCoordinate) -> int:
     if not INT64_MIN <= number <= INT64_MAX:
         raise refused
