@@ -47,6 +47,17 @@ class SpellingSigns:
         else:
             raise BadCoordinate(where, text[:60], "; or ".join(EXPECTED.values()))
 
+    def see_numbers(self, lowest: int, highest: int, where: str) -> None:
+        """Take note of many plain numbers at once, all of 64 bits."""
+        self.shapes.setdefault("number", f"{where}: {lowest}")
+        self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
+
+    def merge(self, other: SpellingSigns) -> None:
+        """Take note of all that was seen elsewhere."""
+        for shape, where in other.shapes.items():
+            self.shapes.setdefault(shape, where)
+        self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+
     def decide(self) -> Spelling:
         """The one spelling that all of them have. Raises: BadInput where shapes are mixed, or a sign is ambiguous."""
         if "pair" in self.shapes:
@@ -90,10 +101,17 @@ def coordinates_resolve(texts: pa.Array, spelling: Spelling, where: str) -> tupl
         except pa.ArrowInvalid:
             pass  # an unusual spelling, or none: the careful way finds which
         else:
-            zeros = pa.array(np.zeros(len(texts), np.int64), mask=texts.is_null().to_numpy(zero_copy_only=False))
-            return position, zeros
-    held = [None if text is None else coordinate_parse(text, spelling, where) for text in texts.to_pylist()]
+            return position, _zeros(texts)
+    if spelling in (Spelling.UNSIGNED, Spelling.PG_LSN) and texts.type == pa.int64() and texts.null_count == 0:
+        numbers = texts.to_numpy()
+        if spelling is Spelling.UNSIGNED or len(numbers) == 0 or numbers.min() >= 0:
+            return pa.array((numbers.view(np.uint64) ^ np.uint64(1 << 63)).view(np.int64)), _zeros(texts)
+    held = [None if text is None else coordinate_parse(str(text), spelling, where) for text in texts.to_pylist()]
     return (
         pa.array([c and c.position for c in held], pa.int64()),
         pa.array([c and c.ordinal for c in held], pa.int64()),
     )
+
+
+def _zeros(texts: pa.Array) -> pa.Array:
+    return pa.array(np.zeros(len(texts), np.int64), mask=texts.is_null().to_numpy(zero_copy_only=False))
