@@ -36,6 +36,7 @@ from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.recoveries import recovery_steering
 from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
+from recovery_api.services.presets import preset_filled
 from recovery_api.wide_numbers import wide_as_text
 
 Row = dict[str, Any]
@@ -50,6 +51,7 @@ def end_as_row(end: End, reader: str = "") -> Row:
         "name": end.name,
         "kind": end.kind,
         "options": end.options,
+        "filled": sorted(preset_filled(end.options)),
         "is_usable": end.report["is_usable"] if end.report else None,
         "report": report_for(end.report, reader),
         "tested_at": _time(end.tested_at),

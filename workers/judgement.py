@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.verdicts import Below, Evidence, LaneCounts, Verdict, verdict_make
 from workers.evidence import schemas
 from workers.evidence.answer import answer_make
@@ -117,7 +118,7 @@ def _lane(files: dict[str, EventFile]) -> str:
         raise BadInput(
             "lane", f"the files hold lanes {', '.join(lanes)}", "A verdict is of one lane: judge each alone."
         )
-    return lanes[0] if lanes else "0"
+    return lanes[0] if lanes else SINGLE_LANE
 
 
 def _listed(coordinates: list[Coordinate]) -> pa.Table:

@@ -23,21 +23,19 @@ from django.db import close_old_connections, connection
 
 from recovery_api.domain.errors import FencepostError, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
-from recovery_api.models.intents import QUEUES
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
 from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
-from workers.recovery import auditing, connections, giving_up, planning, protocol, reading, settling, sink_readings
+from workers.recovery import auditing, connections, giving_up, planning, reading, settling, sink_readings, strategies
 
 logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parent.parent
 RAISED = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Warning|Interrupt|Exit)\w*)(?:: .*)?$", re.MULTILINE)
 """The kind in the last line of a Python traceback."""
-OF_A_RECOVERY = (IntentAction.RECOVER, IntentAction.SETTLE)
 
 
 def intent_run(intent_id: str, taken_by: str) -> bool:
@@ -67,7 +65,7 @@ def next_run(woken_for: str, taken_by: str, end_process: Callable[[], None] | No
     action = Intent.objects.values_list("action", flat=True).filter(id=woken_for).first()
     if action is None:
         return False
-    intent = intents.intent_take_next(QUEUES[IntentAction(action)], taken_by, now_get())
+    intent = intents.intent_take_next(IntentAction(action).queue, taken_by, now_get())
     return intent is not None and _taken_run(intent, end_process)
 
 
@@ -137,7 +135,7 @@ def _ended_by(error: FencepostError, intent: Intent, report: Report) -> bool:
 def _given_up(intent: Intent, report: Report, error: FencepostError) -> bool:
     """Whether the intent's recovery was ended with `error`, its claims released at the sink. False: it has none, or the sink
     could not be asked."""
-    if intent.action not in OF_A_RECOVERY or intent.recovery is None:
+    if not IntentAction(intent.action).is_of_a_recovery or intent.recovery is None:
         return False
     try:
         return giving_up.recovery_give_up(intent, report, error)
@@ -153,7 +151,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.CONNECTION_TEST: connections.end_test,
         IntentAction.AUDIT: auditing.audit_run,
         IntentAction.PLAN: planning.plan_run,
-        IntentAction.RECOVER: protocol.recovery_run,
+        IntentAction.RECOVER: strategies.recovery_run,
         IntentAction.SETTLE: settling.settle_run,
         IntentAction.EVENT_READ: reading.event_read,
         IntentAction.SINK_READ: sink_readings.sink_read,

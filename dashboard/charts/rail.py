@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recovery_api.domain.findings import FindingWord
+
 EXACT = 2**53
+DRAWN = (FindingWord.LOST, FindingWord.DUPLICATE, FindingWord.PREMATURE, FindingWord.UNKNOWN)
+"""From the row next to the places upwards."""
 HEIGHT = 340
 SCATTERED = (5, 17)
 """How large the mark of a stretch of scattered findings is: of the emptiest, and of the fullest."""
@@ -49,13 +53,6 @@ class Run:
     count: int | None = None
 
 
-FINDINGS = {
-    # finding -> (its row, shape, tone)
-    "lost": ("lost", "x", "warn"),
-    "duplicate": ("duplicate", "diamond", "bad"),
-    "premature": ("premature", "triangle-up", "bad"),
-    "unknown": ("not provable", "circle-open", "unsure"),
-}
 SHAPES = {
     "good": "circle",
     "warn": "square",
@@ -79,11 +76,11 @@ def rail_figure(places: Sequence[Place], findings: Sequence[Run]) -> dict[str, A
     traces = [_place_trace(place, offset[place.position, place.ordinal]) for place in ordered]
     traces += [_window_trace(place, place.until, offset) for place in ordered if place.until]
     rows = [place.name for place in ordered]
-    for finding, (row, shape, tone) in FINDINGS.items():
-        here = [one for one in findings if one.finding == finding]
+    for word in DRAWN:
+        here = [one for one in findings if one.finding == word]
         if here:
-            rows.append(row)
-            traces.append(_findings_trace(here, offset, row, shape, tone))
+            rows.append(word.label)
+            traces.append(_findings_trace(here, offset, word.label, word.sign, word.tone))
     return {"data": list(reversed(traces)), "layout": _layout(rows, offset, ordered)}
 
 

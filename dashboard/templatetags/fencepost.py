@@ -31,74 +31,19 @@ from dashboard.access import Allowed, actor
 from dashboard.access import may as person_may
 from recovery_api.domain import actors
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
+from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.looks import look_of
+from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.samples import report_for
 
 register = template.Library()
-
-LOOKS: dict[Status | None, tuple[str, str]] = {
-    # what an outcome means for a pipeline -> tone and shape; green is good, and only what the table of outcomes calls so
-    Status.EXACTLY_ONCE: ("good", "check"),
-    Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
-    Status.OWED: ("warn", "triangle"),
-    Status.HAZARD: ("bad", "octagon"),
-    Status.UNKNOWN: ("unsure", "question"),
-    Status.ACKNOWLEDGED: ("calm", "minus"),
-    Status.RUNNING: ("busy", "run"),
-    None: ("quiet", "minus"),
-}
-STATUSES: dict[str, tuple[str, str, str]] = {
-    # word -> (what a person reads, tone, shape)
-    **{str(word): (row.words, *LOOKS[row.status]) for word, row in OUTCOMES.items()},
-    "complete_hand_over_unverified": (OUTCOMES[Outcome.COMPLETE_HAND_OVER_UNVERIFIED].words, "warn", "triangle"),
-    # plans
-    "draft": ("queued", "busy", "run"),
-    "computing": ("computing", "busy", "run"),
-    "ready": ("ready", "warn", "triangle"),
-    "nothing_owed": ("nothing to send", "calm", "minus"),
-    "refused": ("refused", "bad", "octagon"),
-    "approved": ("approved", "calm", "check"),
-    "lapsed": ("lapsed", "quiet", "minus"),
-    "applied": ("applied", "calm", "check"),
-    # intents
-    "queued": ("queued", "busy", "run"),
-    "taken": ("running", "busy", "run"),
-    "done": ("done", "good", "check"),
-    "failed": ("failed", "bad", "octagon"),
-    "cancelled": ("cancelled", "quiet", "minus"),
-    # claims and generations
-    "open": ("open", "warn", "triangle"),
-    "fired": ("fired", "good", "check"),
-    "superseded": ("superseded", "quiet", "minus"),
-    "released": ("released", "quiet", "minus"),
-    "none": ("none", "quiet", "minus"),
-    "allocated": ("allocated", "quiet", "minus"),
-    "claimed": ("claimed", "warn", "triangle"),
-    "started": ("started", "calm", "check"),
-    # tokens
-    "standing": ("standing", "good", "check"),
-    "expired": ("expired", "quiet", "minus"),
-    "revoked": ("revoked", "quiet", "minus"),
-    # drills
-    "requested": ("requested", "busy", "run"),
-    "passed": ("passed", "good", "check"),
-    "not_applicable": ("not applicable", "quiet", "minus"),
-    # conditions and ends
-    "holds": ("holds", "good", "check"),
-    "fails": ("fails", "bad", "octagon"),
-    "can_serve": ("can serve", "good", "check"),
-    "cannot_serve": ("cannot serve", "bad", "octagon"),
-    "untested": ("never tested", "unsure", "question"),
-    "restored": ("restored", "bad", "octagon"),
-    "denied": ("denied", "bad", "octagon"),
-}
 
 
 @register.inclusion_tag("components/status.html")
 def status(word: str | None, label: str = "") -> dict[str, Any]:
     """A status as a word and a shape; a word that is not known is shown as it stands, never as good."""
-    says, tone, shape = STATUSES.get(str(word), (str(word).replace("_", " "), "busy" if word else "unsure", "run"))
-    return {"label": label or says, "tone": tone, "shape": shape}
+    look = look_of(word)
+    return {"label": label or look.says, "tone": look.tone, "shape": look.shape}
 
 
 @register.inclusion_tag("components/coordinate.html")
@@ -251,6 +196,12 @@ def fact(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(fact(part) for part in value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@register.filter
+def is_single_lane(lane: Any) -> bool:
+    """Whether it is the lane of a source that has one, which nobody has to be told."""
+    return str(lane) == SINGLE_LANE
 
 
 @register.filter

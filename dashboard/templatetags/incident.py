@@ -16,28 +16,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.templatetags.fencepost import absolute, duration, number
-from recovery_api.domain.plans import EvidenceClass
+from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.findings import finding_means
+from recovery_api.domain.frontiers import SINGLE_LANE
 
 register = template.Library()
 
-MEANINGS = {
-    "lost": "Committed, and the sink does not have them. A recovery can send these.",
-    "lost altered": "Committed, and the sink holds other content at their coordinate. No recovery can deliver them.",
-    "acknowledged": "Somebody decided that these are never to be delivered. They stay lost.",
-    "duplicate": "The same event was accepted more than once. No recovery takes a copy away; a person decides.",
-    "never committed": "Accepted at a coordinate where nothing was ever committed.",
-    "altered": "Accepted with other content than was committed there. No recovery can deliver the committed one.",
-    "ahead of its commit": "Accepted before it was committed.",
-    "head not believed": "Its relay claimed to know of events beyond everything that was committed.",
-    "unknown": "Accepted, and nothing that was read shows whether it was committed.",
-}
-CLASSES = {
-    EvidenceClass.PROVABLY_MISSING: "The sink does not have them. These are sent.",
-    EvidenceClass.UNKNOWABLE: "The source deleted them, and their content is gone. Nothing is guessed.",
-    EvidenceClass.ACKNOWLEDGED: "Somebody decided that they are never to be delivered. Not sent.",
-    EvidenceClass.ALTERED_AT_THE_SINK: "The sink holds other content in their place. No recovery can deliver them.",
-    EvidenceClass.NOT_REPRESENTABLE: "The sink cannot hold their content. Not sent; they stay lost.",
-}
 STANDINGS: dict[bool | None, str] = {True: "holds", False: "fails", None: "unknown"}
 
 
@@ -46,18 +30,16 @@ def group_says(group: Mapping[str, Any]) -> str:
     """A group's heading: how many of what, in how many ranges."""
     cause = f", {group['cause']}" if group["cause"] else ", altered at the sink" if group.get("is_altered") else ""
     acknowledged = ", acknowledged" if group["is_acknowledged"] else ""
-    lane = f" in lane {group['lane']}" if group["lane"] != "0" else ""
+    lane = f" in lane {group['lane']}" if group["lane"] != SINGLE_LANE else ""
     runs = "1 range" if group["runs_count"] == "1" else f"{number(group['runs_count'])} ranges"
     return f"{number(group['count'])} {group['finding']}{cause}{acknowledged}{lane}, in {runs}"
 
 
 @register.filter
 def group_means(group: Mapping[str, Any]) -> str:
-    if group["is_acknowledged"]:
-        return MEANINGS["acknowledged"]
-    if group.get("is_altered"):
-        return MEANINGS["lost altered"]
-    return MEANINGS.get(group["cause"]) or MEANINGS.get(group["finding"], "")
+    return finding_means(
+        group["finding"], group["cause"], bool(group["is_acknowledged"]), bool(group.get("is_altered"))
+    )
 
 
 @register.filter
@@ -120,7 +102,7 @@ def last_number(rows: Sequence[Mapping[str, Any]]) -> str:
 
 @register.filter
 def class_means(name: str) -> str:
-    return CLASSES.get(EvidenceClass(name), "") if name in list(EvidenceClass) else ""
+    return EvidenceClass(name).means if name in list(EvidenceClass) else ""
 
 
 @register.filter

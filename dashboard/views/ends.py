@@ -150,7 +150,7 @@ def _context(word: str, found: End) -> dict[str, Any]:
         "kind": kind,
         "tested": tested_word(found),
         "set_options": set_options,
-        "has_kit": kind.name == "postgresql_kit",
+        "has_kit": kind.installer is not None,
         "events": list(end_history(found)[:SHOWN]),
         **_use(found),
         **_test_context(word, found),

@@ -15,6 +15,8 @@ from dashboard.views.errors import errors_shown
 from dashboard.views.events import event_url
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_parse
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.findings import FindingWord
+from recovery_api.domain.words import words
 from recovery_api.models import Audit, Finding
 from recovery_api.rows import finding_as_row
 from recovery_api.selectors.audits import audit_get
@@ -48,7 +50,7 @@ def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "first_url": f"?{urlencode(query)}#listing" if after >= 0 else "",
             "following": following,
             "causes": sorted({group["cause"] for group in audit.groups if group["cause"]}),
-            "kinds": ["lost", "premature", "duplicate", "unknown"],
+            "kinds": words(FindingWord),
             "unlisted_count": max(audit.evidence_rows - audit.listed_count, 0),
             "unlisted_says": f"{audit.listed_count:,} of {audit.evidence_rows:,} findings are listed here.",
         },

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dashboard.charts.rail import Place, Run, rail_figure
-from dashboard.templatetags.fencepost import LOOKS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.domain.looks import tone_of
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
+NOTHING_SAFE = "nothing is safe yet"
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
 CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
 """Of people: the highest verified frontier, the judged frontier f, the head."""
@@ -67,7 +68,7 @@ def stops_of(
     """Every place of the lane that is known or worth saying that it is not, from the oldest to the newest."""
     safe = row.get("safe_frontier") or {}
     floor, lowest = row.get("floor_says"), row.get("lowest_says")
-    judged_tone = LOOKS[OUTCOMES[status].status][0]
+    judged_tone = tone_of(OUTCOMES[status].status)[0]
     return [
         Stop("floor", floor or "", "Below it the source has dropped rows.")
         if floor
@@ -101,13 +102,13 @@ def stops_of(
         ),
         Stop(
             "safe frontier",
-            "" if safe.get("says") in (None, "nothing is safe yet") else str(safe["says"]),
-            f"By {safe.get('ground', 'no ground')}: {safe.get('because', 'nothing is safe yet')}",
+            str(safe.get("says") or ""),
+            f"By {safe.get('ground', 'no ground')}: {safe.get('because', NOTHING_SAFE)}",
             "busy",
         ),
         Stop(
             NEWEST,
-            "" if row.get("head_says") in (None, "empty") else str(row["head_says"]),
+            str(row.get("head_says") or ""),
             "The newest committed row.",
         ),
     ]

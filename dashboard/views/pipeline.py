@@ -17,6 +17,7 @@ from dashboard.views.lanes import lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
@@ -129,7 +130,7 @@ def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
         "frontier": frontier_format(audit_.frontier, spelling) if audit_ else "",
         "lanes": lanes,
         "drawn_findings": len(audit_.findings) if audit_ else 0,
-        "retention": found.source.options.get("retention", "keeps"),
+        "retention": retention_of(found.source.kind, found.source.options).value,
         "drill_passed_at": passed_at(found.sink),
     }
 

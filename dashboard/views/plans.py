@@ -15,10 +15,10 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.access import actor
 from dashboard.views.audits import RETIRED
 from dashboard.views.errors import errors_shown, refused
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.evidence_classes import EvidenceClass
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.domain.plans import EvidenceClass
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.ends import source_spelling

@@ -17,14 +17,11 @@ from dashboard.access import actor
 from dashboard.forms import EndForm, initial_of
 from dashboard.views.errors import error_page
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Refused
-from recovery_api.domain.kinds import Kind, kind_get, kind_names
+from recovery_api.domain.kinds import Kind, kind_get, kinds_offered
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.ends import sink_list, source_list
 from recovery_api.selectors.intents import intent_get
 from recovery_api.services.ends import connection_test_request, name_check, options_check, sink_create, source_create
-
-NOT_OFFERED = ("memory",)
-"""Lives and dies in one process: for tests and drills."""
 
 TEST_HOLDS = timedelta(hours=1)
 """A test that is older is done again before what it found is saved."""
@@ -32,7 +29,7 @@ TEST_HOLDS = timedelta(hours=1)
 
 def add(request: HttpRequest, word: str) -> HttpResponse:
     """The form of one kind; posted, a test, or kept untested where that was asked for on purpose."""
-    kinds = [kind_get(name) for name in kind_names(word) if name not in NOT_OFFERED]
+    kinds = kinds_offered(word)
     chosen = request.POST.get("kind") or request.GET.get("kind") or (kinds[0].name if len(kinds) == 1 else "")
     if not chosen and not request.GET.get("from"):
         return render(request, "ends/kinds.html", {"word": word, "kinds": kinds})
@@ -66,13 +63,15 @@ def found(request: HttpRequest, word: str, intent_id: UUID) -> HttpResponse:
             return _saved(request, word, name, intent)
     except FencepostError as error:
         return error_page(request, error, back=reverse(f"{word}-add"))
+    kind = kind_get(intent.arguments["kind"])
     context = {
         "word": word,
         "name": name,
         "intent": intent,
         "is_live": intent.state in LIVE_STATES,
         "report": intent.result if intent.state == IntentState.DONE else None,
-        "kind": intent.arguments["kind"],
+        "kind": kind,
+        "has_kit": kind.installer is not None,
         "form_query": urlencode({"from": str(intent.id), "name": name}),
         "save_url": reverse(f"{word}-found", args=[intent.id]),
         "poll_url": f"{reverse(f'{word}-found', args=[intent.id])}?{urlencode({'name': name})}",

@@ -15,6 +15,8 @@ from dashboard.access import actor
 from dashboard.forms import InstallForm
 from dashboard.views.errors import error_page, gone_page
 from recovery_api.domain.errors import FencepostError, NotFound
+from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds.base import KINDS
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState, Sink
 from recovery_api.selectors.ends import sink_get
 from recovery_api.selectors.intents import intent_get
@@ -35,7 +37,7 @@ def install_first(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """For the options of a test, before the sink is registered."""
     try:
         tested = intent_get(intent_id)
-        if tested.action != IntentAction.CONNECTION_TEST or tested.arguments.get("kind") != "postgresql_kit":
+        if tested.action != IntentAction.CONNECTION_TEST or not _has_installer(tested.arguments.get("kind")):
             raise NotFound(f"Test {intent_id}", "the control database", "Register a sink again.")
     except FencepostError as error:
         return error_page(request, error)
@@ -44,7 +46,12 @@ def install_first(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     back = f"{reverse('sink-add')}?{urlencode({'from': str(intent_id)})}{'&' if kept else ''}{kept}"
     about = {"title": name or "the new sink", "sink": None, "back": back}
     url = f"{reverse('sink-install-first', args=[intent_id])}{'?' if kept else ''}{kept}"
-    return _page(request, about, {"options": tested.arguments["options"]}, url)
+    which = {name: tested.arguments[name] for name in ("kind", "options")}
+    return _page(request, about, which, url)
+
+
+def _has_installer(kind: str | None) -> bool:
+    return kind in KINDS and kind_get(kind).installer is not None
 
 
 def _page(request: HttpRequest, about: dict[str, Any], which: dict[str, Any], url: str) -> HttpResponse:

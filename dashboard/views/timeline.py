@@ -10,17 +10,17 @@ from django.shortcuts import render
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, query_of
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound
+from recovery_api.domain.events import REFUSALS
+from recovery_api.domain.words import words
 from recovery_api.models import EventKind, Pipeline
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.registry import retired_get
 from recovery_api.selectors.timelines import timeline_page
 
-REFUSED = {EventKind.ACCESS_DENIED, EventKind.PLAN_REFUSED, EventKind.CLAIM_REFUSED, EventKind.FIRE_REFUSED}
-
 
 def timeline(request: HttpRequest) -> HttpResponse:
     """All of it, filtered by pipeline, kind and person in the address."""
-    return _show(request, {"pipeline": (), "kind": EventKind.values, "actor": (), "before": ()}, {})
+    return _show(request, {"pipeline": (), "kind": words(EventKind), "actor": (), "before": ()}, {})
 
 
 def pipeline_timeline(request: HttpRequest, name: str) -> HttpResponse:
@@ -32,7 +32,7 @@ def pipeline_timeline(request: HttpRequest, name: str) -> HttpResponse:
         found = retired_get(Pipeline, name)
         if found is None:
             return error_page(request, error)
-    return _show(request, {"kind": EventKind.values, "actor": (), "before": ()}, {"pipeline": found})
+    return _show(request, {"kind": words(EventKind), "actor": (), "before": ()}, {"pipeline": found})
 
 
 def _show(request: HttpRequest, known: dict[str, Any], about: dict[str, Any]) -> HttpResponse:
@@ -51,10 +51,10 @@ def _show(request: HttpRequest, known: dict[str, Any], about: dict[str, Any]) ->
     context = {
         **about,
         "given": given,
-        "events": [(event, event.kind in REFUSED) for event in page.events],
+        "events": [(event, event.kind in REFUSALS) for event in page.events],
         "older_than": page.older_than,
         "query": query_of(given, "before"),
-        "kinds": EventKind.values,
+        "kinds": words(EventKind),
         "has_filters": bool(set(given) - {"before"}),
     }
     return render(request, "timeline.html", context)

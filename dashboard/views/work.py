@@ -26,18 +26,6 @@ from recovery_api.services.intents import intent_withdraw
 ENDED_SHOWN = 30
 LIVE_SHOWN = 200
 
-WORDS = {
-    IntentAction.CONNECTION_TEST: "Connection test",
-    IntentAction.AUDIT: "Audit",
-    IntentAction.PLAN: "Plan",
-    IntentAction.RECOVER: "Recovery",
-    IntentAction.SETTLE: "Settling",
-    IntentAction.SINK_READ: "Reading the sink's state",
-    IntentAction.SINK_INSTALL: "Installing the sink kit",
-    IntentAction.EVENT_READ: "Reading one event",
-    IntentAction.DRILL: "Drill",
-}
-
 
 @require_GET
 @errors_shown
@@ -87,12 +75,11 @@ def work_cancel(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 def _shown(intent: Intent, now: Any, presence: Callable[[], Presence] | None = None) -> dict[str, Any]:
     return {
         "intent": intent,
-        "action": WORDS[IntentAction(intent.action)],
+        "action": IntentAction(intent.action).label,
         "about": intent.pipeline or intent.source or intent.sink or "",
         "waiting": intent_waiting(intent, now, presence),
         "is_live": intent.state in LIVE_STATES,
-        "is_cancellable": intent.state == IntentState.QUEUED
-        and intent.action not in (IntentAction.RECOVER, IntentAction.SETTLE),
+        "is_cancellable": intent.state == IntentState.QUEUED and not IntentAction(intent.action).is_of_a_recovery,
         "needs": withdrawing_needs(intent.action),
         "url": _result_url(intent),
     }

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.capabilities import Capability
 
 
@@ -40,8 +41,6 @@ UndisciplinedPath = tuple[str, str | None, str]
 """A way into record or target that passes admission by: what it is, the role that has it (None: no one role), a sentence."""
 
 
-LATER_EVENTS_CONFIRMED = "later-events-confirmed"
-"""What a person attests to apply a plan whose condition `order` does not hold."""
 LATER_KEYS_NAMED = 50
 
 

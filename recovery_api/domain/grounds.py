@@ -168,6 +168,19 @@ def drawn_judge(found: Catalogue) -> Judged:
     return Judged(tuple(dict.fromkeys(obstacles)), doubts)
 
 
+def numbers_step(found: Catalogue) -> int | None:
+    """How far apart the numbers lie that one sequence draws for the coordinate. None: nothing shows that one does.
+
+    Only then a number without a row means anything: numbers that a client makes up have none missing between them.
+    """
+    drawn = {column.sequence for column in found.columns if column.sequence}
+    undrawn = [column for column in found.columns if column.sequence is None and (column.is_root or column.default)]
+    if found.width != 1 or len(drawn) != 1 or undrawn:
+        return None
+    sequence = drawn.pop()
+    return sequence.increment if sequence.increment > 0 and not sequence.is_cycling else None
+
+
 def transaction_ids_judge(found: Catalogue) -> Judged:
     """Whether the coordinate's first column is always the writing transaction's own id."""
     obstacles = []

@@ -12,23 +12,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, conditions_refusal
-
-
-class EvidenceClass(StrEnum):
-    """Why an event is, or is not, in the batch."""
-
-    PROVABLY_MISSING = "provably missing"
-    """Absent from the whole record: sent."""
-    UNKNOWABLE = "unknowable"
-    """Below the floor with its content gone: never fabricated."""
-    ACKNOWLEDGED = "acknowledged"
-    """Taken out of the obligation by a person: not sent."""
-    ALTERED_AT_THE_SINK = "altered at the sink"
-    """The sink holds its coordinate with other content: no fire can deliver it."""
-    NOT_REPRESENTABLE = "not representable at the sink"
-    """The sink cannot hold its content: left out, stays lost."""
+from recovery_api.domain.evidence_classes import EvidenceClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +102,3 @@ def scope_digest(keys: Sequence[str] | None) -> str:
     if keys is None:
         return "all"
     return hashlib.sha256(json.dumps(sorted(set(keys))).encode()).hexdigest()
-
-
-def plan_promise(capability: Capability, given: Sequence[str] = ()) -> str:
-    """What may be said of a recovery on this sink, before it runs. `given`: what its source's ground rests on.
-
-    >>> plan_promise(Capability(Archetype.FENCED, True, True, True, True, True), ["that older commits are final"])
-    'exactly once at f, given that older commits are final, once verified'
-    """
-    match capability.archetype:
-        case Archetype.FENCED:
-            on = f", given {'; and '.join(given)}" if given else ""
-            return f"exactly once at f{on}, once verified"
-        case Archetype.QUERYABLE:
-            return "nothing: without a fence at the sink it can be audited and planned, and no recovery runs"
-        case Archetype.DEDUPLICATING:
-            return "each owed event once inside the horizon, by payload"
-        case Archetype.BLIND:
-            return "at least once, or at most once, by the recorded choice; never exactly once"

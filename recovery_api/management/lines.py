@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from recovery_api.domain.actors import by
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
@@ -16,7 +17,9 @@ SAMPLES = 10
 
 def end_lines(word: str, row: Row) -> list[str]:
     lines = [f"{word} {row['name']}, kind {row['kind']}"]
-    lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
+    by = f" (preset {row['options'].get('preset')})"
+    for name, value in sorted(row["options"].items()):
+        lines.append(f"  {name} = {_value(value)}{by if name in row.get('filled', ()) else ''}")
     lines += (
         report_lines(row["report"])
         if row["report"]
@@ -35,7 +38,8 @@ def end_lines(word: str, row: Row) -> list[str]:
 
 def report_lines(report: Row) -> list[str]:
     """A connection test, as found."""
-    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in ("code", "error")}
+    hidden = ("code", "error", "columns")
+    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in hidden}
     lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
@@ -106,7 +110,8 @@ def audit_lines(row: Row) -> list[str]:
     ]
     for lane, found in sorted(row["lanes"].items()):
         if safe := found.get("safe_frontier"):
-            lines.append(f"  lane {lane}: safe frontier {safe['says']}, by {safe['ground']}. {safe['because']}")
+            at = f"safe frontier {safe['says']}" if safe["says"] else "nothing is safe yet"
+            lines.append(f"  lane {lane}: {at}, by {safe['ground']}. {safe['because']}")
             lines += [f"    waits for {name}" for name in safe["waits_for"]]
         if cursor := found.get("cursor"):
             lines.append(
@@ -190,7 +195,7 @@ def event_lines(rows: list[Row]) -> list[str]:
 
 def omission_lines(rows: list[Row]) -> list[str]:
     return [
-        f"{row['coordinate'] if row['lane'] == '0' else row['lane'] + '=' + row['coordinate']}  "
+        f"{row['coordinate'] if row['lane'] == SINGLE_LANE else row['lane'] + '=' + row['coordinate']}  "
         f"{row['acknowledged_by']}: {row['reason']}" + (" (withdrawn)" if row["withdrawn_at"] else "")
         for row in rows
     ] or ["No omission is acknowledged."]
@@ -203,7 +208,7 @@ def _next(*words: Any) -> str:
 
 def _finding(finding: Row) -> str:
     where = finding.get("coordinate") or finding.get("position")
-    lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, "0") else ""
+    lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, SINGLE_LANE) else ""
     parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"), finding.get("key"))
     return " ".join(str(part) for part in parts if part)
 

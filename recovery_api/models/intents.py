@@ -7,31 +7,10 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain.words import choices, words
+from recovery_api.domain.work import IntentAction
 from recovery_api.models.ends import Sink, Source
 from recovery_api.models.pipelines import Pipeline
-
-
-class IntentAction(models.TextChoices):
-    """What is to be done. Each is one function in the worker's runner."""
-
-    CONNECTION_TEST = "connection_test"
-    """Open one end, say what is there. Writes nothing anywhere but its report; a crash leaves nothing behind."""
-    AUDIT = "audit"
-    """Judge a frontier. Read only; a crash leaves nothing but a Spark job, which the successor interrupts."""
-    PLAN = "plan"
-    """Compute what a recovery would send. Read only at both ends; a crash leaves a plan in `computing`."""
-    RECOVER = "recover"
-    """Run the protocol for an approved plan. A crash leaves a claim at the sink: the successor settles it first."""
-    SETTLE = "settle"
-    """Ask the sink what became of a recovery. Idempotent; a crash leaves everything as it was."""
-    SINK_READ = "sink_read"
-    """Ask the sink for its fence, counter and claims now. Read only; a crash leaves nothing behind."""
-    SINK_INSTALL = "sink_install"
-    """Show or install the sink kit. One transaction at the sink; a crash leaves it whole or absent."""
-    EVENT_READ = "event_read"
-    """Read one event at both ends, content included. Read only; a crash leaves nothing behind."""
-    DRILL = "drill"
-    """Prove a sink's fence in a namespace of its own. A crash leaves that namespace, which the next drill removes."""
 
 
 class IntentState(models.TextChoices):
@@ -50,25 +29,6 @@ class IntentState(models.TextChoices):
 
 
 LIVE_STATES = (IntentState.QUEUED, IntentState.TAKEN)
-QUEUES = {
-    IntentAction.CONNECTION_TEST: "default",
-    IntentAction.AUDIT: "spark",
-    IntentAction.PLAN: "spark",
-    IntentAction.RECOVER: "spark",
-    IntentAction.SETTLE: "spark",
-    IntentAction.SINK_READ: "default",
-    IntentAction.SINK_INSTALL: "default",
-    IntentAction.EVENT_READ: "default",
-    IntentAction.DRILL: "default",
-}
-"""Which queue's wake-ups are for it, and so which workers take it."""
-URGENT_FIRST = (
-    frozenset({IntentAction.RECOVER, IntentAction.SETTLE}),
-    frozenset(set(IntentAction) - {IntentAction.RECOVER, IntentAction.SETTLE, IntentAction.AUDIT, IntentAction.DRILL}),
-    frozenset({IntentAction.AUDIT, IntentAction.DRILL}),
-)
-"""In which order work of one queue is taken, whatever a worker was woken for: a claim may be open at a sink, or somebody
-waits at a page; what is left may wait for these. Within each the oldest first."""
 
 
 class Intent(models.Model):
@@ -80,7 +40,7 @@ class Intent(models.Model):
     is_joined = False
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    action = models.CharField(max_length=30, choices=IntentAction.choices)
+    action = models.CharField(max_length=30, choices=choices(IntentAction))
     pipeline = models.ForeignKey(Pipeline, null=True, blank=True, on_delete=models.PROTECT, related_name="intents")
     source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.PROTECT, related_name="intents")
     sink = models.ForeignKey(Sink, null=True, blank=True, on_delete=models.PROTECT, related_name="intents")
@@ -112,7 +72,7 @@ class Intent(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=IntentState.values), name="an_intent_state_is_known"),
-            models.CheckConstraint(condition=Q(action__in=IntentAction.values), name="an_intent_action_is_known"),
+            models.CheckConstraint(condition=Q(action__in=words(IntentAction)), name="an_intent_action_is_known"),
             models.CheckConstraint(
                 condition=~Q(state=IntentState.TAKEN)
                 | (~Q(taken_by="") & Q(taken_at__isnull=False, heartbeat_at__isnull=False, attempts__gt=0)),

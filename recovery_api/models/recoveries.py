@@ -13,7 +13,7 @@ from recovery_api.models.plans import Plan
 
 
 class RecoveryState(models.TextChoices):
-    """The step a recovery is at. A worker moves it on; recovery_api.domain.recovery_states has the allowed moves."""
+    """The step a recovery is at. A worker moves it on; its strategy (recovery_api.domain.strategies) has the allowed moves."""
 
     REQUESTED = "requested"
     """Asked for, nothing done at the sink. A crash changes nothing."""

@@ -12,11 +12,10 @@ from django.db.models import QuerySet
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.frontiers import frontier_from_row
-from recovery_api.domain.outcomes import Status
+from recovery_api.domain.outcomes import CERTIFIES, Status
 from recovery_api.domain.statuses import RecordReading
-from recovery_api.models import Audit, AuditStatus, Pipeline
+from recovery_api.models import Audit, Pipeline
 
-CERTIFYING = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
 CERTIFYING_AUDITS = 200
 """How far back certificates are looked for."""
 
@@ -36,7 +35,7 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, CertifiedLane]:
     the sink voids what was found before it, so such an audit certifies nothing any more.
     """
     found: dict[str, CertifiedLane] = {}
-    audits = Audit.objects.filter(pipeline=pipeline, status__in=CERTIFYING, void_since__isnull=True)
+    audits = Audit.objects.filter(pipeline=pipeline, status__in=CERTIFIES, void_since__isnull=True)
     rows = audits.order_by("-finished_at").values_list("frontier", "verified", "givens")
     for frontier, verified, givens in rows[:CERTIFYING_AUDITS]:
         entry = (verified or {}).get("last_entry")

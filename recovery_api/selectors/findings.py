@@ -12,6 +12,7 @@ from django.db.models.functions import Length, Substr
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import NotFound
+from recovery_api.domain.evidence_classes import EvidenceClass
 from recovery_api.models import Audit, EventContent, Finding, Intent, IntentAction, Pipeline, Plan
 
 
@@ -55,7 +56,7 @@ def plan_findings(plan: Plan, *, is_sent_only: bool = False) -> Iterator[Finding
     """The plan's listing in order, a few thousand rows in memory at a time."""
     found = Finding.objects.filter(plan=plan).order_by("number")
     if is_sent_only:
-        found = found.filter(evidence_class="provably missing")
+        found = found.filter(evidence_class__in=[one.value for one in EvidenceClass if one.is_sent])
     return found.iterator(chunk_size=5000)
 
 

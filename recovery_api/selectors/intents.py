@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
-from recovery_api.models.intents import QUEUES
 from recovery_api.selectors.workers import START_A_WORKER, Presence, presence_once, since_says
 
 NOBODY_AFTER_SECONDS = 10.0
@@ -61,7 +60,7 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
         problem = f" The last attempt ended with: {intent.error['text']}" if intent.error else ""
         if intent.not_before is not None and intent.not_before > now:
             return Waiting(f"It is tried again shortly, attempt {intent.attempts + 1}.{problem}", "", False)
-        missing = who().says(now, QUEUES[IntentAction(intent.action)])
+        missing = who().says(now, IntentAction(intent.action).queue)
         if waited.total_seconds() < NOBODY_AFTER_SECONDS:
             if missing:
                 return Waiting(f"Queued; no worker has taken it yet. {missing}", START_A_WORKER, False)

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from django.db.models import QuerySet
 
+from recovery_api.domain.events import OF_THE_REGISTRY
 from recovery_api.models import (
     LIVE_STATES,
     End,
     Event,
-    EventKind,
     Intent,
     IntentAction,
     Pipeline,
@@ -19,15 +19,6 @@ from recovery_api.models import (
 )
 
 Registered = TypeVar("Registered", Source, Sink, Pipeline)
-
-HISTORY_KINDS = (
-    EventKind.END_REGISTERED,
-    EventKind.END_CHANGED,
-    EventKind.SINK_INSTALLED,
-    EventKind.RETIRED,
-    EventKind.PIPELINE_CREATED,
-    EventKind.PIPELINE_CHANGED,
-)
 
 
 def retired_get(model: type[Registered], name: str) -> Registered | None:
@@ -45,12 +36,12 @@ def pipelines_of(end: End) -> QuerySet[Pipeline]:
 def end_history(end: End) -> QuerySet[Event]:
     """What was done to this end, newest first. An edit is told once for each pipeline it touched."""
     about = {"end": end._meta.model_name, "end_id": str(end.pk)}
-    return Event.objects.filter(kind__in=HISTORY_KINDS, data__contains=about).order_by("-id")
+    return Event.objects.filter(kind__in=OF_THE_REGISTRY, data__contains=about).order_by("-id")
 
 
 def pipeline_history(pipeline: Pipeline) -> QuerySet[Event]:
     """What was done to this pipeline's configuration and its ends', newest first."""
-    return Event.objects.filter(pipeline=pipeline, kind__in=HISTORY_KINDS).order_by("-id")
+    return Event.objects.filter(pipeline=pipeline, kind__in=OF_THE_REGISTRY).order_by("-id")
 
 
 def sink_reading_latest(sink: Sink) -> Intent | None:

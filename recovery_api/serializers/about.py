@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from recovery_api.serializers.members import Moment, WideField, maybe, texts, things
+from recovery_api.serializers.members import Anything, Moment, WideField, maybe, texts, things
 
 
 class TokenShape(serializers.Serializer):
@@ -40,7 +40,11 @@ class PersonShape(serializers.Serializer):
 class KindShape(serializers.Serializer):
     name = serializers.CharField()
     end = serializers.ChoiceField(["source", "sink"])
+    label = serializers.CharField(help_text="What pages call it.")
     says = serializers.CharField()
+    shows = texts("What its connection test shows.")
+    example = Anything(help_text="Options that describe one.")
+    installs = maybe(serializers.CharField, help_text="What is installed for it; null: nothing.")
     archetype = maybe(serializers.CharField)
     options = things("name, says, type, default, is_required, choices, minimum, maximum.")
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from recovery_api.domain.findings import FindingWord
+from recovery_api.domain.words import words
 from recovery_api.models import (
     AuditStatus,
     ClaimState,
@@ -48,7 +50,10 @@ class ProblemShape(serializers.Serializer):
 class EndShape(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
-    options = Anything(help_text="As given. Credentials are references, never values.")
+    options = Anything(help_text="As given and filled. Credentials are references, never values.")
+    filled = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the options those that are as their preset has them."
+    )
     is_usable = maybe(serializers.BooleanField, help_text="By the last connection test; null: never tested.")
     report = maybe(Anything)
     tested_at = maybe(Moment)
@@ -61,9 +66,9 @@ class SourceShape(EndShape):
 
 
 class SinkSaid(serializers.Serializer):
-    identity = serializers.CharField()
-    counter = WideField()
-    fence = WideField()
+    identity = serializers.CharField(allow_blank=True)
+    counter = maybe(WideField, help_text="Null: the sink keeps no counter.")
+    fence = maybe(WideField, help_text="Null: the sink keeps no fence.")
     last_entry = maybe(WideField)
     at = Moment()
 
@@ -164,7 +169,7 @@ class FindingShape(serializers.Serializer):
     """Digests are hex. `coordinate` is in the source's spelling; position and ordinal are as held."""
 
     number = WideField(help_text="Its place, from 0.")
-    finding = serializers.ChoiceField(["lost", "premature", "duplicate", "unknown"])
+    finding = serializers.ChoiceField(words(FindingWord))
     cause = maybe(serializers.CharField)
     evidence_class = maybe(serializers.CharField, help_text="Of a lost one: whether and why it is sent.")
     lane = serializers.CharField()
@@ -298,7 +303,7 @@ class DrillShape(serializers.Serializer):
 class EventShape(serializers.Serializer):
     id = WideField()
     at = Moment()
-    kind = serializers.ChoiceField(EventKind.values)
+    kind = serializers.ChoiceField(words(EventKind))
     actor = serializers.CharField()
     pipeline = maybe(serializers.CharField)
     generation = maybe(WideField)

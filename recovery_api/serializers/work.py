@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from recovery_api.domain.words import words
 from recovery_api.models import DrillState, IntentAction, IntentState, PlanState, RecoveryOutcome
 from recovery_api.serializers.members import Anything, Moment, WideField, maybe
 
@@ -68,7 +69,7 @@ class IntentShape(serializers.Serializer):
     """Work that was asked for. The row is the obligation: it stays queued while no worker is there."""
 
     intent = serializers.UUIDField()
-    action = serializers.ChoiceField(IntentAction.values)
+    action = serializers.ChoiceField(words(IntentAction))
     state = serializers.ChoiceField(IntentState.values)
     pipeline = maybe(serializers.CharField)
     plan = maybe(serializers.UUIDField)

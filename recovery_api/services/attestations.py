@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.errors import Refused
 from recovery_api.models import Plan
 

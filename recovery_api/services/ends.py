@@ -20,6 +20,7 @@ from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.presets import preset_check
 from recovery_api.services.retirement import unfinished_refuse
 
 E = TypeVar("E", bound=End)
@@ -31,7 +32,7 @@ CONTENT_START = "content_start"
 def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The given options as parsed, without defaults, so that a later default reaches ends registered before.
 
-    Raises: UnknownOption, BadInput (also where the kind is one of the other end).
+    Raises: UnknownOption, BadInput (also where the kind or the preset is one of the other end).
     """
     kind = kind_get(kind_name, f"{end}.kind")
     if kind.end != end:
@@ -39,6 +40,7 @@ def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[
             f"{end}.kind", f"{kind_name} is a kind of {kind.end}", f"Kinds of {end}: {', '.join(kind_names(end))}."
         )
     parsed = options_parse(kind, options)
+    preset_check(end, kind_name, parsed)
     return {name: parsed[name] for name in options if parsed[name] is not None}
 
 

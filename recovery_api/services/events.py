@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.words import words
 from recovery_api.models import Audit, Event, EventKind, Pipeline, Plan, Recovery
 
 
@@ -24,8 +25,8 @@ def event_append(
     data: Mapping[str, Any] | None = None,
 ) -> Event:
     """The event, appended. The pipeline is taken from what else is given. Raises: BadInput for an unknown kind."""
-    if kind not in EventKind.values:
-        raise BadInput("event", f"{kind!r} is not a step the timeline knows", f"One of: {', '.join(EventKind.values)}.")
+    if kind not in words(EventKind):
+        raise BadInput("event", f"{kind!r} is not a step the timeline knows", f"One of: {', '.join(words(EventKind))}.")
     about = recovery or plan or audit
     return Event.objects.create(
         at=now,

@@ -14,6 +14,7 @@ from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from recovery_api.domain.actors import by, subject
 from recovery_api.domain.errors import Refused, TransientError, UnknownOption
+from recovery_api.domain.work import QUEUES, Urgency
 from recovery_api.models import (
     Drill,
     DrillState,
@@ -29,35 +30,12 @@ from recovery_api.models import (
     Sink,
     Source,
 )
-from recovery_api.models.intents import QUEUES, URGENT_FIRST
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.wakeups import intent_wake, intent_wake_after_commit, wakeups_waiting
 
 HEARTBEAT_LIMIT = timedelta(seconds=30)
 BACKOFF_LIMIT = timedelta(seconds=60)
-ATTEMPTS_LIMIT = {
-    IntentAction.CONNECTION_TEST: 2,
-    IntentAction.AUDIT: 5,
-    IntentAction.PLAN: 5,
-    IntentAction.RECOVER: 20,
-    IntentAction.SETTLE: 20,
-    IntentAction.SINK_READ: 2,
-    IntentAction.SINK_INSTALL: 2,
-    IntentAction.EVENT_READ: 3,
-    IntentAction.DRILL: 3,
-}
-ARGUMENTS: dict[str, frozenset[str]] = {
-    IntentAction.CONNECTION_TEST: frozenset({"end", "kind", "options"}),
-    IntentAction.AUDIT: frozenset({"frontier", "is_full"}),
-    IntentAction.PLAN: frozenset({"frontier"}),
-    IntentAction.RECOVER: frozenset(),
-    IntentAction.SETTLE: frozenset({"gives_up"}),
-    IntentAction.SINK_READ: frozenset(),
-    IntentAction.SINK_INSTALL: frozenset({"options", "connection", "is_shown_only", "is_upgrade", "grants"}),
-    IntentAction.EVENT_READ: frozenset({"lane", "position", "ordinal"}),
-    IntentAction.DRILL: frozenset({"names"}),
-}
 
 
 def intent_create(
@@ -77,7 +55,7 @@ def intent_create(
 
     Raises: UnknownOption for an argument the action does not have; Refused where a live one is in the way.
     """
-    known = ARGUMENTS[IntentAction(action)]
+    known = IntentAction(action).arguments
     for name in arguments or {}:
         if name not in known:
             nearest = difflib.get_close_matches(name, known, n=1)
@@ -112,10 +90,10 @@ def intent_take_next(queue: str, taken_by: str, now: datetime) -> Intent | None:
 
     A row that another taker holds at this moment is passed over: two takers get two rows, without waiting.
     """
-    actions = [action for action, of in QUEUES.items() if of == queue]
+    actions = [action.value for action in IntentAction if action.queue == queue]
     urgency = Case(
-        *(When(action__in=list(alike), then=Value(rank)) for rank, alike in enumerate(URGENT_FIRST)),
-        default=Value(len(URGENT_FIRST)),
+        *(When(action=action.value, then=Value(int(action.urgency))) for action in IntentAction),
+        default=Value(len(Urgency)),
     )
     with transaction.atomic():
         most_urgent = (
@@ -197,7 +175,7 @@ def intent_release(intent: Intent, error_row: Mapping[str, Any], now: datetime) 
 
 def is_last_attempt(intent: Intent) -> bool:
     """Whether a failure of this attempt, even one that may pass, ends the intent."""
-    return intent.attempts >= ATTEMPTS_LIMIT[IntentAction(intent.action)]
+    return intent.attempts >= IntentAction(intent.action).attempts
 
 
 def intent_give_back(intent: Intent, error_row: Mapping[str, Any] | None, now: datetime) -> bool:
@@ -230,7 +208,7 @@ def intent_withdraw(intent: Intent, *, actor: str, now: datetime) -> None:
 
     Raises: Refused where somebody took it, it is over, or it is a recovery's, which is stopped or settled instead.
     """
-    if intent.action in (IntentAction.RECOVER, IntentAction.SETTLE):
+    if IntentAction(intent.action).is_of_a_recovery:
         raise Refused(
             f"withdrawing {intent}", "it belongs to a recovery, or settles one", "Ask the recovery itself to stop."
         )
@@ -264,7 +242,7 @@ def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -
             ~Q(heartbeat_at__range=(now - heartbeat_limit, now + heartbeat_limit)), state=IntentState.TAKEN
         )
         for intent in dead:
-            if intent.attempts < ATTEMPTS_LIMIT[IntentAction(intent.action)]:
+            if intent.attempts < IntentAction(intent.action).attempts:
                 offered += _held(intent).update(state=IntentState.QUEUED, not_before=None, woken_at=None)
                 continue
             problem = f"{intent.attempts} workers took this and none ended it; the last was {intent.taken_by}"
@@ -279,8 +257,8 @@ def intents_wake(now: datetime) -> int:
     """Tops the broker's wake-ups up to the number of rows that are due. Those it has already are not sent again."""
     woken = 0
     due = Intent.objects.filter(_is_due(now), state=IntentState.QUEUED)
-    for queue in sorted(set(QUEUES.values())):
-        mine = due.filter(action__in=[action for action, of in QUEUES.items() if of == queue])
+    for queue in QUEUES:
+        mine = due.filter(action__in=[action.value for action in IntentAction if action.queue == queue])
         if not (count := mine.count()):
             continue
         waiting = wakeups_waiting(queue)

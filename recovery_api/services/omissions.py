@@ -9,6 +9,7 @@ from django.db import transaction
 from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput, NotFound
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.models import AcknowledgedOmission, EventKind, Pipeline
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.services.constraints import constraints_mapped
@@ -17,7 +18,7 @@ from recovery_api.services.plans import plans_lapse
 
 
 def omission_acknowledge(
-    pipeline: Pipeline, coordinate: str, *, reason: str, actor: str, now: datetime, lane: str = "0"
+    pipeline: Pipeline, coordinate: str, *, reason: str, actor: str, now: datetime, lane: str = SINGLE_LANE
 ) -> AcknowledgedOmission:
     """The omission of `coordinate` (the source's spelling). An approved plan stands: it may arm less, never more.
 
@@ -44,7 +45,7 @@ def omission_acknowledge(
 
 
 def omission_withdraw(
-    pipeline: Pipeline, coordinate: str, *, actor: str, now: datetime, lane: str = "0"
+    pipeline: Pipeline, coordinate: str, *, actor: str, now: datetime, lane: str = SINGLE_LANE
 ) -> AcknowledgedOmission:
     """The withdrawn omission: its coordinate is owed again. Raises: BadCoordinate, NotFound."""
     found = coordinate_parse(coordinate, source_spelling(pipeline.source))
@@ -76,7 +77,7 @@ def spelled(omission: AcknowledgedOmission) -> str:
     """Its coordinate in the source's spelling, with the lane where it is not the only one."""
     held = Coordinate(omission.position, omission.ordinal)
     words = coordinate_format(held, source_spelling(omission.pipeline.source))
-    return words if omission.lane == "0" else f"{omission.lane}={words}"
+    return words if omission.lane == SINGLE_LANE else f"{omission.lane}={words}"
 
 
 def _row(omission: AcknowledgedOmission) -> dict[str, str]:

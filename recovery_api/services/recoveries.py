@@ -14,7 +14,6 @@ from django.db.models import F, Q
 from recovery_api.domain.actors import subject
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.recovery_states import move_is_allowed
 from recovery_api.models import (
     LIVE_STATES,
     EventKind,
@@ -31,6 +30,7 @@ from recovery_api.models import (
     Wanted,
 )
 from recovery_api.selectors.plans import plan_get
+from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
@@ -100,9 +100,9 @@ def recovery_move(
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
     taken over writes nothing. `generation`, where given, becomes the recovery's; one that claims has none until the sink
     has drawn it. An earlier problem is over, for somebody goes on. `fields` are further columns.
-    Raises: Refused where another got there first, or the move is not one of the protocol's.
+    Raises: Refused where another got there first, or the move is not one of its strategy's.
     """
-    if not move_is_allowed(expected, to):
+    if not plan_strategy(recovery.plan).move_is_allowed(expected, to):
         raise Refused(f"moving {recovery}", f"{expected} is not followed by {to}", "This is a defect; report it.")
     if generation is not None or to == RecoveryState.CLAIMING:
         fields["generation"] = generation

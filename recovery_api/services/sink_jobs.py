@@ -10,14 +10,11 @@ from django.db import transaction
 
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.kinds import kind_get, options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND
+from recovery_api.domain.kinds import Kind, kind_get, kind_installed, options_parse
 from recovery_api.models import EventKind, Intent, IntentAction, Pipeline, Sink
 from recovery_api.services.ends import options_check
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
-
-TRADES = ("relay", "recoverer", "auditor")
 
 
 def sink_read_request(sink: Sink, *, actor: str, now: datetime, wake: bool = True) -> Intent:
@@ -36,6 +33,7 @@ def sink_install_request(
     now: datetime,
     is_shown_only: bool,
     sink: Sink | None = None,
+    kind: str | None = None,
     options: Mapping[str, Any] | None = None,
     connection: str | None = None,
     grants: Mapping[str, str] | None = None,
@@ -44,24 +42,28 @@ def sink_install_request(
 ) -> Intent:
     """An intent to show, install or upgrade the kit: for a registered sink, or for `options` before there is one.
 
+    `kind`: of those options; not needed while one kind alone has a kit.
     `is_upgrade`: a kit of an earlier version is brought to this one in place. `connection`: a reference to whoever may install, in place of the sink's own; `grants`: trade -> login.
     Raises: BadInput, UnknownOption; Refused where the sink's kind has no kit.
     """
     if (sink is None) == (options is None):
         raise BadInput("sink install", "needs exactly one sink", "Name a registered sink, or give its options.")
-    if sink is not None and sink.kind != KIND.name:
-        raise Refused(f"installing the kit for {sink.name}", f"a {sink.kind} has none", f"Only {KIND.name} has a kit.")
+    of = kind_get(sink.kind) if sink is not None else kind_get(kind) if kind else kind_installed()
+    if of.installer is None:
+        installable = kind_installed().name
+        about = sink.name if sink is not None else f"a {of.name}"
+        raise Refused(f"installing the kit for {about}", f"a {of.name} has none", f"Only {installable} has a kit.")
     if is_upgrade and is_shown_only:
         raise BadInput(
             "is_upgrade", "is not shown as SQL: its steps depend on what is found", "Leave one of the two out."
         )
-    arguments: dict[str, Any] = {"is_shown_only": is_shown_only, "grants": _grants_check(grants or {})}
+    arguments: dict[str, Any] = {"is_shown_only": is_shown_only, "grants": _grants_check(of, grants or {})}
     if is_upgrade:
         arguments["is_upgrade"] = True
     if options is not None:
-        arguments["options"] = options_check("sink", KIND.name, options)
+        arguments |= {"kind": of.name, "options": options_check("sink", of.name, options)}
     if connection:
-        arguments["connection"] = options_parse(KIND, {"connection": connection})["connection"]
+        arguments["connection"] = options_parse(of, {"connection": connection})["connection"]
     return intent_create(
         IntentAction.SINK_INSTALL,
         actor=actor,
@@ -94,10 +96,11 @@ def sink_install_record(intent: Intent, result: Mapping[str, Any], now: datetime
         )
 
 
-def _grants_check(grants: Mapping[str, str]) -> dict[str, str]:
+def _grants_check(kind: Kind, grants: Mapping[str, str]) -> dict[str, str]:
+    trades = kind.installer.trades if kind.installer else ()
     for trade, login in grants.items():
-        if trade not in TRADES or not isinstance(login, str) or not login or "\x00" in login or len(login) > 63:
-            raise BadInput("grants", f"{trade!r} to {login!r} cannot be granted", f"Trades: {', '.join(TRADES)}.")
+        if trade not in trades or not isinstance(login, str) or not login or "\x00" in login or len(login) > 63:
+            raise BadInput("grants", f"{trade!r} to {login!r} cannot be granted", f"Trades: {', '.join(trades)}.")
     return dict(grants)
 
 

@@ -14,7 +14,6 @@ from django.conf import settings
 from django.db import transaction
 
 from recovery_api.models import Intent, IntentAction
-from recovery_api.models.intents import QUEUES
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ def intent_wake(intent_id: str, action: str) -> bool:
         return False
     try:
         _producer(settings.REDIS_URL).send_task(
-            TASK_NAME, args=[intent_id], queue=QUEUES[IntentAction(action)], retry=False, ignore_result=True
+            TASK_NAME, args=[intent_id], queue=IntentAction(action).queue, retry=False, ignore_result=True
         )
     except Exception as error:  # the outermost edge of a courtesy: recorded, and the sweep wakes again
         logger.warning("no worker woken for intent %s (%s); the sweep will", intent_id, type(error).__name__)

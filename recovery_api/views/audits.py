@@ -11,6 +11,8 @@ from rest_framework.response import Response
 
 from recovery_api.domain.coordinates import coordinate_parse
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.findings import Cause, FindingWord
+from recovery_api.domain.words import words
 from recovery_api.models import Audit, AuditStatus
 from recovery_api.rows import audit_as_row, finding_as_row
 from recovery_api.schema import operation
@@ -86,13 +88,11 @@ FINDINGS = {
     "listed": WideField(help_text="How many rows these pages have, without filters."),
     "evidence": EvidenceShape(help_text="Where the whole is, as Parquet, its digest, and how many rows it has."),
 }
-FOUND = ("lost", "premature", "duplicate", "unknown")
-CAUSES = ("never committed", "altered", "ahead of its commit", "head not believed")
 
 
 class FindingsQuery(PageQuery):
-    finding = Choice(FOUND)
-    cause = Choice(CAUSES, help_text="Of a premature one.")
+    finding = Choice(words(FindingWord))
+    cause = Choice(words(Cause), help_text="Of a premature one.")
     lane = Text(help_text="Only of this lane.")
     low = Text(help_text="From this coordinate on, in the source's spelling.")
     high = Text(help_text="Up to this coordinate, in the source's spelling.")

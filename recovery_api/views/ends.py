@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds import Kind, kind_get, kinds_offered
 from recovery_api.domain.kinds.base import KINDS
 from recovery_api.models import Intent
 from recovery_api.rows import Row, end_as_row
@@ -32,20 +32,13 @@ from recovery_api.views.named import retired, work_asked
 from recovery_api.views.paging import PageQuery, page, paged
 from recovery_api.views.permission import actor
 
-SOURCE_EXAMPLE = {
-    "name": "orders",
-    "kind": "postgresql_outbox",
-    "options": {
-        "connection": "env:FENCEPOST_END_ORDERS",
-        "table": "outbox",
-        "coordinate": ["tx", "id"],
-        "coordinate_spelling": "xid8_bigint",
-        "key": "key",
-        "op": "op",
-        "content": "content",
-    },
-}
-SINK_EXAMPLE = {"name": "mail", "kind": "postgresql_kit", "options": {"connection": "env:FENCEPOST_END_MAIL"}}
+
+def _example(end: str, name: str) -> Row:
+    kind = kinds_offered(end)[0]
+    return {"name": name, "kind": kind.name, "options": dict(kind.example)}
+
+
+SOURCE_EXAMPLE, SINK_EXAMPLE = _example("source", "orders"), _example("sink", "mail")
 
 
 class EndsQuery(PageQuery):
@@ -234,12 +227,16 @@ def _test(request: Request, **what: Any) -> Intent:
     return connection_test_request(actor=actor(request), now=timezone.now(), **what)
 
 
-def _kind_as_row(kind: Any) -> Row:
+def _kind_as_row(kind: Kind) -> Row:
     shown = ("name", "says", "type", "default", "is_required", "minimum", "maximum")
     return {
         "name": kind.name,
         "end": kind.end,
+        "label": kind.label,
         "says": kind.says,
+        "shows": list(kind.shows),
+        "example": dict(kind.example),
+        "installs": kind.installer.what if kind.installer else None,
         "archetype": str(kind.archetype) if kind.archetype else None,
         "options": [
             {**{name: getattr(option, name) for name in shown}, "choices": [str(one) for one in option.choices]}

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from recovery_api.domain.coordinates import coordinate_parse
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import event_content_get
@@ -53,7 +54,7 @@ class EventReads(ApiView):
         given = EventReadBody.read(request.data)
         pipeline = pipeline_get(name)
         coordinate = coordinate_parse(given["coordinate"], source_spelling(pipeline.source))
-        lane = given.get("lane", "0")
+        lane = given.get("lane", SINGLE_LANE)
         return accepted(event_read_request(pipeline, lane, coordinate, actor=actor(request), now=timezone.now()))
 
 

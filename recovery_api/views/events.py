@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.words import words
 from recovery_api.models import EventKind
 from recovery_api.rows import event_as_row
 from recovery_api.schema import operation
@@ -22,7 +23,7 @@ ID_MOST = 2**63 - 1
 class EventsQuery(PageQuery):
     pipeline = Name(help_text="Only of this pipeline.")
     recovery = serializers.UUIDField(help_text="Only of this recovery and its plan.")
-    kind = Choice(EventKind.values)
+    kind = Choice(words(EventKind))
     actor = Text(help_text="Only what this person or worker did.")
     after = WholeWord(min_value=0, max_value=ID_MOST, help_text="Only events with a greater id: to follow.")
     order = Choice(["oldest", "newest"], help_text="oldest first, unless said.")

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from recovery_api.domain.access import withdrawing_needs
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.words import words
 from recovery_api.models import IntentAction, IntentState
 from recovery_api.rows import intent_as_row
 from recovery_api.schema import operation
@@ -24,7 +25,7 @@ from recovery_api.views.permission import actor, require
 
 class IntentsQuery(PageQuery):
     pipeline = Name(help_text="Only of this pipeline.")
-    action = Choice(IntentAction.values)
+    action = Choice(words(IntentAction))
     state = Choice(IntentState.values)
     is_live = FlagWord(help_text="true: only those queued or taken.")
 

@@ -6,6 +6,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.rows import omission_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get
@@ -69,7 +70,7 @@ class PipelineOmissions(ApiView):
             pipeline,
             given["coordinate"],
             reason=given["reason"],
-            lane=given.get("lane", "0"),
+            lane=given.get("lane", SINGLE_LANE),
             actor=actor(request),
             now=timezone.now(),
         )
@@ -93,7 +94,7 @@ class PipelineOmissionWithdraw(ApiView):
         omission = omission_withdraw(
             pipeline_get(name),
             given["coordinate"],
-            lane=given.get("lane", "0"),
+            lane=given.get("lane", SINGLE_LANE),
             actor=actor(request),
             now=timezone.now(),
         )

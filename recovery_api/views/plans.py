@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recovery_api.domain.plans import EvidenceClass
+from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.words import words
 from recovery_api.models import PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.schema import operation
@@ -80,7 +81,7 @@ class PlanOne(ApiView):
 
 
 class PlanFindingsQuery(PageQuery):
-    evidence_class = Choice([one.value for one in EvidenceClass])
+    evidence_class = Choice(words(EvidenceClass))
 
 
 class PlanFindings(ApiView):

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.kinds import kinds_offered
 from recovery_api.models import Intent
 from recovery_api.rows import drill_as_row, end_as_row
 from recovery_api.schema import operation
@@ -15,13 +16,15 @@ from recovery_api.selectors.ends import sink_get
 from recovery_api.serializers.fields import Body, Flag, Text, TextList, Whole
 from recovery_api.serializers.shapes import DrillShape, IntentShape, SinkShape, page_of
 from recovery_api.services.drills import drill_request, drill_schedule
-from recovery_api.services.sink_jobs import TRADES, sink_install_request, sink_read_request
+from recovery_api.services.sink_jobs import sink_install_request, sink_read_request
 from recovery_api.services.sinks import sink_settle_request
 from recovery_api.views.base import ApiView, accepted, answer
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import work_asked
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
+
+TRADES = sorted({trade for kind in kinds_offered("sink") if kind.installer for trade in kind.installer.trades})
 
 
 class InstallBody(Body):

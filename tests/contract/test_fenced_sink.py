@@ -16,9 +16,9 @@ from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
 from tests.contract.sink_engines import batch_make, digest_make, event_make, kit_make, rows_make
-from workers.connectors.base import FencedSink
+from workers.connectors.protocols.fence import FencedSink
 from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit import kit_sql
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.releases import releases
@@ -36,7 +36,7 @@ def contract_dsn(database_factory: Callable[[str], str]) -> str:
 @pytest.fixture(params=["memory", "postgresql_kit", "upgraded from 1.1", "upgraded from 3.3"])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FencedSink]:
     if request.param == "memory":
-        yield connector_make("memory", {"name": secrets.token_hex(8), "batch_limit": 5})
+        yield delivery_make("memory", {"name": secrets.token_hex(8), "batch_limit": 5})
         return
     dsn = request.getfixturevalue("contract_dsn")
     (tmp_path / "dsn").write_text(dsn)
@@ -52,7 +52,7 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FencedSink]
             assert kit_upgrade(admin, kit)["upgraded"]
         else:
             kit_install(admin, kit)
-    yield connector_make(
+    yield delivery_make(
         "postgresql_kit",
         {"connection": f"file:{tmp_path / 'dsn'}", "schema": schema, "prefix": prefix, "batch_limit": 5},
     )

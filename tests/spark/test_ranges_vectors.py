@@ -17,8 +17,8 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.ranges import EndSpec, MeetSpec
 from workers.spark import ranges
-from workers.spark.ranges import EndSpec, MeetSpec
 
 pytestmark = pytest.mark.spark
 

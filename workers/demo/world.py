@@ -17,6 +17,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.relay import CURSOR_TABLE
 
 PREFIX = re.compile(r"([a-z][a-z0-9_]{0,19})?")
@@ -132,7 +133,7 @@ class World:
             "drill_connection": self.reference("mail_driller"),
             "schema": self.kit_schema,
             "target_schema": self.post_schema,
-            "lanes": ["0"],
+            "lanes": [SINGLE_LANE],
             "target": "letters",
             "target_key": "number",
             "target_columns": {"customer": "customer", "cents": "cents", "state": "state"},

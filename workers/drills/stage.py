@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from workers.connectors.base import BatchDigest, FencedSink
-from workers.connectors.readings import CoordinateRange, Width
+from recovery_api.domain.frontiers import SINGLE_LANE
+from workers.connectors.protocols.fence import FencedSink
+from workers.connectors.readings import BatchDigest, CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, content_digest, content_parse, entry_digest, payload_digest
 
-LANE = "0"
-EVERYTHING = CoordinateRange(LANE, None, None)
+EVERYTHING = CoordinateRange(SINGLE_LANE, None, None)
 
 
 class NotAsExpected(Exception):
@@ -64,7 +64,7 @@ class Stage:
     # -- a recoverer ------------------------------------------------------------------------------------------------
 
     def claim(self, who: str) -> int:
-        answer = self.sink.claim_open(f"drill {who}", {LANE: position(self.history[-1])})
+        answer = self.sink.claim_open(f"drill {who}", {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} claims", answer.word, "granted")
         generation = int(answer.data["generation"])
         self.expect(f"the fence stands at generation {generation}", self.sink.state().fence, generation)
@@ -76,7 +76,7 @@ class Stage:
         return [coordinate for coordinate in self.history if coordinate not in held]
 
     def arm(self, who: str, generation: int, batch: list[int]) -> int:
-        armed = self.sink.arm(generation, digest(batch), {LANE: position(self.history[-1])})
+        armed = self.sink.arm(generation, digest(batch), {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} arms {named(batch)}", armed.word, "armed")
         return int(armed.data["arm"])
 
@@ -84,7 +84,7 @@ class Stage:
         self.sink.stage(generation, arm, iter(rows(batch).to_batches()))
 
     def fire(self, who: str, generation: int, arm: int, *expected: str) -> Mapping[str, Any]:
-        answer = self.sink.fire(generation, arm, {LANE: position(self.history[-1])})
+        answer = self.sink.fire(generation, arm, {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} fires generation {generation}", answer.word, *expected)
         return answer.data
 
@@ -128,7 +128,7 @@ def rows(coordinates: Iterable[int], content: str | None = None) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {
-                "lane": LANE,
+                "lane": SINGLE_LANE,
                 "position": coordinate,
                 "ordinal": 0,
                 "event_id": f"drill-{coordinate}",
@@ -152,7 +152,7 @@ def payload(coordinate: int) -> bytes:
 
 
 def digest(batch: list[int]) -> BatchDigest:
-    entries = [entry_digest(LANE, coordinate, 0, payload(coordinate)) for coordinate in batch]
+    entries = [entry_digest(SINGLE_LANE, coordinate, 0, payload(coordinate)) for coordinate in batch]
     return BatchDigest(len(batch), batch_digest(pa.array(entries, pa.binary(32))))
 
 

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.frontiers import coordinate_as_row
-from recovery_api.domain.plans import EvidenceClass
+from recovery_api.domain.words import words
 from recovery_api.services.findings import ListedFinding
-from workers.spark.jobs.audit import Evidence
-from workers.spark.ranges import parts_of
+from workers.evidence.read import Evidence
+from workers.evidence.store import parts_of
 
 RUNS_KEPT = 200
 """Runs of one cause that are kept for the screen; all are counted."""
@@ -130,9 +132,10 @@ def groups_make(found: Evidence) -> list[dict[str, Any]]:
         for key, positions, ordinals in _grouped(found):
             if groups[key].is_cut:
                 groups[key].add_binned(positions, ordinals)
-    order = {"premature": 0, "duplicate": 1, "lost": 2, "unknown": 3}
+    order = {word: place for place, word in enumerate(words(FindingWord))}
     listed = sorted(
-        groups.values(), key=lambda one: (order.get(one.finding, 9), one.is_acknowledged, one.is_altered, one.lane)
+        groups.values(),
+        key=lambda one: (order.get(one.finding, len(order)), one.is_acknowledged, one.is_altered, one.lane),
     )
     return [group.as_row(found) for group in listed]
 
@@ -147,7 +150,7 @@ def _grouped(found: Evidence) -> Iterator[tuple[tuple[Any, ...], np.ndarray, np.
                 "cause": pc.fill_null(table["cause"], ""),
                 "lane": table["lane"],
                 "is_acknowledged": pc.fill_null(table["is_acknowledged"], False),
-                "is_altered": pc.and_(pc.equal(table["finding"], "lost"), is_hidden),
+                "is_altered": pc.and_(pc.equal(table["finding"], FindingWord.LOST.value), is_hidden),
                 "position": table["position"],
                 "ordinal": table["ordinal"],
             }
@@ -183,7 +186,7 @@ def listing_rows(found: Evidence) -> Iterator[ListedFinding]:
 
 def _class_of(row: dict[str, Any], unsent: set[Place]) -> str:
     """Why a lost event is, or is not, sent. Empty for what is not lost. The order is `batch_rows`'s."""
-    if row["finding"] != "lost":
+    if row["finding"] != FindingWord.LOST:
         return ""
     if row["is_acknowledged"]:
         return EvidenceClass.ACKNOWLEDGED

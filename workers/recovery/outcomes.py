@@ -19,12 +19,11 @@ from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
 from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
-from workers.connectors.base import FencedSink
+from workers.evidence.read import BEFORE_EVERYTHING, Evidence
+from workers.evidence.store import parts_of
 from workers.recovery.ends import paths_read
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
-from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
-from workers.spark.ranges import parts_of
 
 
 def start_positions(found: Evidence) -> dict[str, Coordinate]:
@@ -52,9 +51,9 @@ def not_as_approved(found: Evidence) -> str | None:
     return approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
 
 
-def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> str | None:
+def overtaken(session: Any, plan: Plan, found: Evidence) -> str | None:
     """Why an effect that needs order must not be fired now, or None: more keys than were confirmed were overtaken."""
-    if not sink.needs_order or not found.batch_count:
+    if not found.batch_count or not found.spec.sink.record().needs_order:
         return None
     batch_inspect(session, found)
     now = later_keys_count(session, found.directory).count

@@ -16,30 +16,25 @@ from recovery_api.domain.plans import (
     PlanVerdict,
     plan_conclude,
     plan_digest,
-    plan_promise,
     scope_digest,
 )
+from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
+from workers.evidence.batch import batch_without, parts_split, unrepresentable_read
+from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
     evidence_directory,
+    record_of,
     request_make,
     safe_as_rows,
     session_open,
     sink_compare,
-    sink_connector,
 )
 from workers.recovery.listing import listing_rows
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
-from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import (
-    batch_inspect,
-    batch_without,
-    later_keys_count,
-    parts_split,
-    unrepresentable_read,
-)
+from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
 
 def plan_run(intent: Intent, report: Any) -> None:
@@ -50,9 +45,10 @@ def plan_run(intent: Intent, report: Any) -> None:
     started_at = timezone.now()
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
-    sink = sink_connector(pipeline)
+    sink = record_of(pipeline)
     sink_compare(pipeline)
     capability: Capability = sink.capability()
+    strategy = strategy_of(capability)
     request = request_make(
         pipeline,
         evidence_directory("plans", str(plan.id)),
@@ -81,7 +77,8 @@ def plan_run(intent: Intent, report: Any) -> None:
         "pins": {
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
-            "promise": plan_promise(capability, total.given),
+            "strategy": strategy.name,
+            "promise": strategy.promise_says(total.given),
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),

@@ -14,18 +14,19 @@ from django.utils import timezone
 
 from recovery_api.domain import verdicts
 from recovery_api.domain.conditions import UndisciplinedPath, undisciplined_weaknesses
-from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.kinds import Retention, gaps_of, retention_of
 from recovery_api.domain.statuses import given_says
 from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
 from workers.connectors.readings import LaneReading, SafeFrontier
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
-from workers.spark.jobs.audit import Evidence, LaneEvidence
 
 
 def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
@@ -109,7 +110,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         "frontier": coordinate_as_row(lane.frontier),
         "frontier_says": found.spell(lane.frontier),
         "safe_frontier": {
-            "says": found.spell(safe.coordinate) if safe.coordinate else "nothing is safe yet",
+            "says": found.spell(safe.coordinate) if safe.coordinate else None,
             "ground": safe.ground,
             "because": safe.says,
             "waits_for": list(safe.waits_for),
@@ -121,7 +122,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         },
         "source_xmin": found.source_reading.handle.get("xmin"),
         "late": lane.late.says if lane.late else None,
-        "head_says": found.spell(lane.reading.head) if lane.reading.head else "empty",
+        "head_says": found.spell(lane.reading.head) if lane.reading.head else None,
         "floor_says": found.spell(lane.reading.floor) if lane.reading.floor else None,
         "lowest_says": found.spell(lane.reading.lowest) if lane.reading.lowest else None,
         "accepted_to_says": _accepted_to(found, lane),
@@ -209,7 +210,7 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     Where the source purges what was delivered that is its ordinary state.
     """
     cursor, head = found.cursors.get(lane.lane), lane.reading.head
-    is_purged = found.spec.source.options.get("retention") == "purges"
+    is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is not Retention.KEEPS
     if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
         return ()
     newest = f"the newest event ({found.spell(head)})" if head is not None else "every event: the source shows none"
@@ -246,33 +247,30 @@ def late_says(found: Evidence) -> list[str]:
 
 
 def _gaps_says(found: Evidence) -> list[str]:
-    """How many numbers of a sequence hold no committed row up to the frontier. As sure as the ground, and no surer."""
+    """How many numbers hold no committed row up to the frontier, and what its kind says that means. As sure as the ground."""
     said = []
+    gaps = gaps_of(found.spec.source.kind, found.spec.source.options)
     for lane in found.lanes.values():
         count = gap_count(found, lane)
-        if not count:
+        if not count or gaps is None:
             continue
         ids = f"{count:,} {'id' if count == 1 else 'ids'} up to {found.spell(lane.frontier)}"
-        if lane.reading.safe.standing is Standing.PROVEN:
-            said.append(f"{ids} {'was' if count == 1 else 'were'} never committed (rollbacks). Harmless.")
-        else:
-            has = "has" if count == 1 else "have"
-            said.append(f"{ids} {has} no row: rolled back, or still open, which only the ground rules out.")
+        said.append(f"{ids} {gaps.says(count, lane.reading.safe.standing is Standing.PROVEN)}")
     return said
 
 
 def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:
     """The numbers between the lane's lowest row and its frontier that no committed row has.
 
-    None where that means nothing: coordinates that are not numbers drawn one by one, rows the source has dropped, a
+    None where that means nothing: coordinates that nothing shows to be drawn one by one, rows the source has dropped, a
     frontier above the safe one, a number used twice. It is as sure as the safe frontier, whose weakness is named.
     """
-    lowest, safe = lane.reading.lowest, lane.reading.safe
-    is_counted = found.spelling == Spelling.BIGINT and lane.counts.coordinates_ascending and lane.reading.floor is None
+    lowest, safe, step = lane.reading.lowest, lane.reading.safe, lane.reading.numbers_step
+    is_counted = step is not None and lane.counts.coordinates_ascending and lane.reading.floor is None
     is_proven = safe.coordinate is not None and lane.frontier <= safe.coordinate
-    if not is_counted or not is_proven or lowest is None or lane.frontier < lowest:
+    if step is None or not is_counted or not is_proven or lowest is None or lane.frontier < lowest:
         return None
-    return lane.frontier.position - lowest.position + 1 - lane.fingerprint["count"]
+    return max((lane.frontier.position - lowest.position) // step + 1 - lane.fingerprint["count"], 0)
 
 
 def _duplicates_says(found: Evidence) -> list[str]:

@@ -3,6 +3,30 @@
 Forms, commands, checks and the connectors read the same description; an option nobody declared is an error.
 """
 
-from recovery_api.domain.kinds.base import Kind, Option, kind_get, kind_names, options_parse
+from recovery_api.domain.kinds.base import (
+    Kind,
+    Option,
+    Retention,
+    gaps_of,
+    kind_get,
+    kind_installed,
+    kind_names,
+    kinds_offered,
+    options_parse,
+    retention_of,
+    spelling_of,
+)
 
-__all__ = ["Kind", "Option", "kind_get", "kind_names", "options_parse"]
+__all__ = [
+    "Kind",
+    "Option",
+    "Retention",
+    "gaps_of",
+    "kind_get",
+    "kind_installed",
+    "kind_names",
+    "kinds_offered",
+    "options_parse",
+    "retention_of",
+    "spelling_of",
+]

@@ -1,4 +1,7 @@
-"""Options of a kind: declared once, parsed strictly."""
+"""A kind of end, as data: it answers everything that differs from kind to kind. Options are parsed strictly.
+
+The law: outside the kinds and their connectors nobody asks what a kind is called; whoever needs to know asks the kind.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import difflib
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal, Protocol
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
 
@@ -38,12 +43,71 @@ class HasOptions(Protocol):
     def options(self) -> tuple[Option, ...]: ...
 
 
+class Retention(StrEnum):
+    """What becomes of old rows at an end, as its options say."""
+
+    KEEPS = "keeps"
+    """Nothing is ever dropped: what is not there was never there."""
+    PURGES = "purges"
+    """Old rows go: what lies below the oldest is unknown."""
+    DELETES_DELIVERED = "deletes_delivered"
+    """Rows go, or lose their content, once they were delivered: what is gone cannot be told from what never was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """What is put into an end's own system before it can serve there.
+
+    `what`: its name in a sentence. `trades`: what a login can be made there. `module`: the dotted path of what does it,
+    workers.connectors.registry.Installing.
+    """
+
+    what: str
+    trades: tuple[str, ...]
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What a whole number that no committed row has means, where a source draws its numbers one by one.
+
+    Each goes on from "3 ids up to 9": `proven` where the ground rules out that one is still open, `unproven` elsewhere.
+    """
+
+    proven: tuple[str, str]
+    unproven: tuple[str, str]
+
+    def says(self, count: int, is_proven: bool) -> str:
+        one, many = self.proven if is_proven else self.unproven
+        return one if count == 1 else many
+
+
+Options = Mapping[str, Any]
+"""A kind's options, parsed."""
+
+
+def _bigint(options: Options) -> Spelling:
+    return Spelling.BIGINT
+
+
+def _no_gaps(options: Options) -> Gaps | None:
+    return None
+
+
+def _keeps(options: Options) -> Retention:
+    return Retention.KEEPS
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
 
-    `check` refuses parsed options that contradict each other. `is_in_process`: it lives in one process's memory, so the
-    tasks of a job run there, too.
+    `label`: what pages call it. `says`: what it is. `shows`: what its connection test shows, a sentence each. `example`:
+    options that describe one, for the documentation. `check` refuses parsed options that contradict each other.
+    `spelling`, `gaps` and `retention` are asked with parsed options: how coordinates are written, what a number without
+    a row means (None: nothing), what becomes of old rows. `installer`: what is installed for it, if anything.
+    `abilities`: what may be asked of its connector. `is_in_process`: it lives in one process's memory, so the tasks of a
+    job run there, too, and it is offered to nobody.
     """
 
     name: str
@@ -51,8 +115,16 @@ class Kind:
     says: str
     options: tuple[Option, ...]
     connector: str
+    label: str = ""
     archetype: str | None = None
-    check: Callable[[Mapping[str, Any]], object] | None = None
+    abilities: frozenset[Ability] = frozenset()
+    check: Callable[[Options], object] | None = None
+    spelling: Callable[[Options], Spelling] = _bigint
+    gaps: Callable[[Options], Gaps | None] = _no_gaps
+    retention: Callable[[Options], Retention] = _keeps
+    installer: Installer | None = None
+    shows: tuple[str, ...] = ()
+    example: Mapping[str, Any] = field(default_factory=dict)
     is_in_process: bool = False
 
 
@@ -66,6 +138,24 @@ KINDS = {
 
 def kind_names(end: str) -> list[str]:
     return [name for name in KINDS if kind_get(name).end == end]
+
+
+def kinds_offered(end: str) -> list[Kind]:
+    """The kinds of `end` that somebody may register, the recommended one first."""
+    kinds = [kind_get(name) for name in KINDS]
+    return [kind for kind in kinds if kind.end == end and not kind.is_in_process]
+
+
+def kind_installed() -> Kind:
+    """The kind of sink that something is installed for, where options are given before it is registered.
+
+    Raises: BadInput where there are several: then the kind is to be named.
+    """
+    kinds = [kind for kind in kinds_offered("sink") if kind.installer is not None]
+    if len(kinds) != 1:
+        names = ", ".join(kind.name for kind in kinds)
+        raise BadInput("kind", "is missing", f"Name the kind whose kit is meant: {names}.")
+    return kinds[0]
 
 
 def kind_get(name: str, field: str = "kind") -> Kind:
@@ -98,10 +188,21 @@ def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:
-    """How a source of this kind and options writes its coordinates: its module's `spelling`, else a signed integer."""
+    """How a source of this kind, with options as given, writes its coordinates."""
     kind = kind_get(kind_name)
-    found = getattr(importlib.import_module(KINDS[kind.name]), "spelling", None)
-    return Spelling(found(options_parse(kind, options))) if found else Spelling.BIGINT
+    return kind.spelling(options_parse(kind, options))
+
+
+def gaps_of(kind_name: str, options: Mapping[str, Any]) -> Gaps | None:
+    """What a number without a row means at a source of this kind, with options as given. None: nothing."""
+    kind = kind_get(kind_name)
+    return kind.gaps(options_parse(kind, options))
+
+
+def retention_of(kind_name: str, options: Mapping[str, Any]) -> Retention:
+    """What becomes of old rows at an end of this kind, with options as given."""
+    kind = kind_get(kind_name)
+    return kind.retention(options_parse(kind, options))
 
 
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.kinds.base import Kind, Option
 
 KIND = Kind(
     name="memory",
     end="sink",
+    label="Memory of one process",
     says="A fenced sink in this process's memory. Gone when the process ends; other processes see another one.",
     archetype=Archetype.FENCED,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.FENCED, Ability.DRILLED}),
     connector="workers.connectors.sinks.memory.Memory",
     is_in_process=True,
     options=(

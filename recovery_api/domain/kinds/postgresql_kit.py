@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.base import Installer, Kind, Option
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
 
+TRADES = ("relay", "recoverer", "auditor")
+"""What a login can be made in a kit: each is a group of its own."""
 ROLE_SUFFIX_BYTES = len("_recoverer")
 
 
@@ -118,10 +121,19 @@ def _effect(options: Mapping[str, Any]) -> Effect:
 KIND = Kind(
     name="postgresql_kit",
     end="sink",
+    label="PostgreSQL with the sink kit",
     says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
     archetype=Archetype.FENCED,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.ORDERED_EFFECT, Ability.FENCED, Ability.DRILLED}),
     check=kit_options,
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
+    installer=Installer("the sink kit", TRADES, "workers.connectors.sinks.kit.putting"),
+    example={"connection": "env:FENCEPOST_END_MAIL"},
+    shows=(
+        "Which kit is installed, object by object, and in which version.",
+        "Whether this login may read the whole record, claim, stage and fire.",
+        "Every way into record or target that passes the fence by.",
+    ),
     options=(
         *CONNECTION_OPTIONS,
         Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),

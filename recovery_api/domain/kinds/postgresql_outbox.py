@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.base import Kind, Option, Retention
 from recovery_api.domain.kinds.postgresql_mapping import (
     CONNECTION_OPTIONS,
     MAPPING_OPTIONS,
+    gaps_of,
     identifier_check,
     mapping_check,
     spelling_of,
@@ -60,9 +62,15 @@ def check(options: Mapping[str, Any]) -> None:
             identifier_check(f"postgresql_outbox.{name}", said)
 
 
+def retention_of(options: Mapping[str, Any]) -> Retention:
+    """What becomes of old rows, as registered."""
+    return Retention(options["retention"])
+
+
 KIND = Kind(
     name="postgresql_outbox",
     end="source",
+    label="PostgreSQL outbox table",
     says="A PostgreSQL outbox table: any schema, any columns, partitioned or not. Only ever read.",
     options=(
         *CONNECTION_OPTIONS,
@@ -72,10 +80,11 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown."
+            " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
             type="choice",
             default="keeps",
-            choices=("keeps", "purges"),
+            choices=tuple(one.value for one in Retention),
         ),
         Option(
             "share_lock",
@@ -114,8 +123,24 @@ KIND = Kind(
             maximum=3600,
         ),
     ),
+    abilities=frozenset({Ability.JOINED_SNAPSHOT}),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
     check=check,
+    spelling=spelling_of,
+    gaps=gaps_of,
+    retention=retention_of,
+    example={
+        "connection": "env:FENCEPOST_END_ORDERS",
+        "table": "outbox",
+        "coordinate": ["tx", "id"],
+        "coordinate_spelling": "xid8_bigint",
+        "key": "key",
+        "op": "op",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether coordinates are there, unique and indexed, and which ground makes a frontier safe.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

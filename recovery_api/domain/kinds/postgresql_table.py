@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option
@@ -25,7 +26,9 @@ def check(options: Mapping[str, Any]) -> None:
 KIND = Kind(
     name="postgresql_table",
     end="sink",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    label="PostgreSQL table as a record",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
         *MAPPING_OPTIONS,
@@ -45,10 +48,30 @@ KIND = Kind(
             type="boolean",
             default=True,
         ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
     check=check,
+    spelling=spelling_of,
+    example={
+        "connection": "env:FENCEPOST_END_MAIL",
+        "table": "accepted",
+        "coordinate": ["position"],
+        "op": "op",
+        "key": "key",
+        "content": "content",
+    },
+    shows=(
+        "Whether the table and its columns are there and this login may read every row.",
+        "Whether it is the primary, and so whether what is read is the whole record.",
+        "A few rows, as mapped.",
+    ),
 )
-
-spelling = spelling_of

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import omission_lines
 from recovery_api.rows import omission_as_row
@@ -25,7 +26,7 @@ class Command(FencepostCommand):
             one = subcommand_add(subparsers, name, says)
             one.add_argument("pipeline")
             one.add_argument("coordinate", help="in the source's spelling; write a negative one after --")
-            one.add_argument("--lane", default="0", help="its lane (default 0)")
+            one.add_argument("--lane", default=SINGLE_LANE, help=f"its lane (default {SINGLE_LANE})")
             if name == "acknowledge":
                 one.add_argument("--reason", required=True, help="why this event is never to be delivered")
 

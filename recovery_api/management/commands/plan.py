@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.domain.evidence_classes import kept_back
 from recovery_api.domain.outcomes import exit_code_worst
-from recovery_api.domain.plans import EvidenceClass
 from recovery_api.management.base import DONE, OWED, UNKNOWN, FencepostCommand, Shown
 from recovery_api.management.lines import plan_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
@@ -16,7 +16,6 @@ from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.plans import is_id, plan_get
 from recovery_api.services.plans import plan_request
 
-STUCK = (EvidenceClass.UNKNOWABLE, EvidenceClass.ALTERED_AT_THE_SINK, EvidenceClass.NOT_REPRESENTABLE)
 CODES = {PlanState.NOTHING_OWED: DONE, PlanState.READY: OWED, PlanState.APPROVED: OWED, PlanState.APPLIED: OWED}
 
 
@@ -53,7 +52,7 @@ def plan_shown(plan_id: str) -> Shown:
     plan = plan_get(plan_id)
     row = plan_as_row(plan)
     code = CODES.get(PlanState(plan.state), UNKNOWN)
-    if code == DONE and any(int(plan.batch.get(name, 0)) for name in STUCK):
+    if code == DONE and kept_back(plan.batch):
         code = OWED
     if code == DONE and plan.audit is not None:  # nothing to send is as well as the reading that found it
         code = exit_code_worst([code, plan.audit.exit_code])

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.management.recoveries import recovery_follow
 from recovery_api.management.waiting import wait_arguments

@@ -65,7 +65,7 @@ GUARDS = (
     Guard(
         "work that its takers die of is offered for ever",
         "recovery_api/services/intents.py",
-        "            if intent.attempts < ATTEMPTS_LIMIT[IntentAction(intent.action)]:\n",
+        "            if intent.attempts < IntentAction(intent.action).attempts:\n",
         "            if True:\n",
         (f"{CONTROL}/test_intents.py::test_sweep_gives_up_what_its_takers_keep_dying_of",),
     ),
@@ -104,7 +104,7 @@ GUARDS = (
     Guard(
         "a defect leaves its claim open",
         "workers/runners.py",
-        "    if intent.action not in OF_A_RECOVERY or intent.recovery is None:\n",
+        "    if not IntentAction(intent.action).is_of_a_recovery or intent.recovery is None:\n",
         "    if True:\n",
         (
             "tests/integration/recovery/test_passing_faults.py::"

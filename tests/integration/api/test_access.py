@@ -110,7 +110,7 @@ def test_session_without_a_csrf_token_changes_nothing(db):
 
 
 def test_work_is_withdrawn_by_who_may_ask_for_it(pipeline, now, viewer, operator, admin):
-    assert set(WITHDRAWING) == set(IntentAction.values)
+    assert set(WITHDRAWING) == set(IntentAction)
     audit = audit_request(pipeline, actor="x", now=now)
     tested = connection_test_request(actor="x", now=now, source=pipeline.source)
     assert viewer.post(f"/intents/{audit.id}/cancel").body["roles"] == ["operator", "approver"]

@@ -12,7 +12,6 @@ from recovery_api.domain.errors import Refused, UnknownOption, Unreachable
 from recovery_api.models import Event, Intent, IntentAction, IntentState, PlanState
 from recovery_api.services.audits import audit_request
 from recovery_api.services.intents import (
-    ATTEMPTS_LIMIT,
     intent_cancel,
     intent_create,
     intent_fail,
@@ -93,7 +92,7 @@ def test_sweep_leaves_a_beating_intent_and_offers_a_silent_one_again(pipeline, n
 
 def test_sweep_gives_up_what_its_takers_keep_dying_of(pipeline, now, later):
     plan, intent = plan_request(pipeline, actor="author", now=now)
-    limit = ATTEMPTS_LIMIT[IntentAction.PLAN]
+    limit = IntentAction.PLAN.attempts
     for attempt in range(limit):
         assert intent_take(intent.id, f"taker {attempt}", later(minutes=attempt)) is not None
         report = intents_sweep(later(minutes=attempt, seconds=40))
@@ -110,7 +109,7 @@ def test_released_intent_comes_back_later_each_time_and_fails_in_the_end(queued,
     assert released.state == IntentState.QUEUED and released.error["code"] == "unreachable"
     assert intent_take(queued.id, "one", later(seconds=1)) is None
     moment = now
-    for _ in range(ATTEMPTS_LIMIT[IntentAction.AUDIT] - 1):
+    for _ in range(IntentAction.AUDIT.attempts - 1):
         moment = released.not_before
         held = intent_take(queued.id, "one", moment)
         released = intent_release(held, TROUBLE, moment)

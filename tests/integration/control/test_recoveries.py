@@ -9,7 +9,8 @@ import pytest
 from django.db import connection
 
 from recovery_api.domain.errors import BadInput, Refused, Unreachable
-from recovery_api.domain.recovery_states import MOVES, UNFINISHED
+from recovery_api.domain.recovery_states import UNFINISHED
+from recovery_api.domain.strategies.fenced import MOVES
 from recovery_api.models import Event, EventKind, Intent, PlanState, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.selectors.recoveries import recovery_get, timeline

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recovery_api.models import Event, EventKind, Intent, IntentAction, IntentState
 from recovery_api.services.audits import audit_request
 from recovery_api.services.intents import intent_create, intent_release, intent_take, intent_take_next
@@ -47,10 +45,3 @@ def test_l7_an_audit_that_is_begun_answers_no_later_request(pipeline, now, later
     begun = intent_take(audit_request(pipeline, actor="ada", now=now).id, "worker", now)
     assert audit_request(pipeline, actor="grace", now=later(seconds=1)).id != begun.id
     assert Intent.objects.filter(state=IntentState.QUEUED).count() == 1
-
-
-@pytest.mark.parametrize("action", list(IntentAction))
-def test_every_action_has_a_queue_and_a_place_in_the_order(action):
-    from recovery_api.models.intents import QUEUES, URGENT_FIRST
-
-    assert action in QUEUES and sum(action in alike for alike in URGENT_FIRST) == 1

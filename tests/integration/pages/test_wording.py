@@ -13,12 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.sign_in_limit import TRIES_OF_A_NAME
-from dashboard.templatetags.incident import CLASSES, MEANINGS
 from dashboard.views.advice import advice_of
 from dashboard.views.lanes import stops_of
 from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.findings import Cause, FindingWord
 from recovery_api.domain.pipelines import OPTIONS
-from recovery_api.domain.recovery_steps import STEPS
+from recovery_api.domain.strategies import STRATEGIES
 from recovery_api.management.lines import plan_lines, recovery_lines
 from recovery_api.selectors.fleet import pipeline_status
 from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
@@ -48,9 +49,9 @@ def test_w_no_template_speaks_the_protocols_words(path: Path) -> None:
 
 def test_w_no_list_of_words_speaks_the_protocols_words() -> None:
     listed = [
-        *MEANINGS.values(),
-        *CLASSES.values(),
-        *(word for step in STEPS for word in step[1:]),
+        *(row.means for word in (FindingWord, Cause, EvidenceClass) for row in word),
+        *(row.remedy for row in EvidenceClass),
+        *(word for one in STRATEGIES.values() for step in one.steps for word in (step.name, step.says)),
         *(stop.says for stop in stops_of({}, "unknown", Spelling.BIGINT, None, None)),
     ]
     assert [text for text in listed if NOT_FOR_PEOPLE.search(text)] == []

@@ -12,9 +12,8 @@ import psycopg
 import pytest
 from django.utils import timezone
 
-from recovery_api.models import Intent, IntentState, Plan, RecoveryOutcome
+from recovery_api.models import Intent, IntentAction, IntentState, Plan, RecoveryOutcome
 from recovery_api.services.abandoned import recoveries_sweep
-from recovery_api.services.intents import ATTEMPTS_LIMIT
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.test_steering import until
 from tests.integration.recovery.world import World, run
@@ -99,7 +98,7 @@ def test_l3_a_claim_that_cannot_be_released_now_is_settled_by_the_sweep_later(wo
     world.commit(["e1"])
     recovery = world.request(world.approve(world.plan()))
     intent = recovery.intents.get()
-    Intent.objects.filter(id=intent.id).update(attempts=ATTEMPTS_LIMIT["recover"] - 1)
+    Intent.objects.filter(id=intent.id).update(attempts=IntentAction.RECOVER.attempts - 1)
     address = Path(world.sink_options["connection"].removeprefix("file:"))
     gate = tmp_path / "gate"
     with worker(intent, FENCEPOST_PAUSE=f"{Point.AFTER_CLAIM.value}:{gate}") as process:

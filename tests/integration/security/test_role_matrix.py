@@ -72,7 +72,7 @@ def test_every_write_is_an_act_or_has_its_reason() -> None:
     }
 
 
-@pytest.mark.parametrize("action", IntentAction.values)
+@pytest.mark.parametrize("action", list(IntentAction))
 @pytest.mark.parametrize("held", HELD, ids=str)
 def test_s6_withdrawing_needs_what_asking_needed_on_pages_and_by_rest(
     action: str, held: tuple[str, ...], sign_in: SignIn

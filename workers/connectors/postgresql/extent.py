@@ -20,14 +20,12 @@ from recovery_api.domain.errors import Unsuitable
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange
+from workers.connectors.rows import Grid
 
 ROWS_A_BLOCK = 131_072
 CELLS_LEAST, CELLS_MOST = 64, 2048
 PAGES_A_CELL = 8
 PAGES_LEAST = 256
-
-Grid = list[list[int]]
-"""Held coordinates, ascending, as JSON can carry them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +92,6 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     ordinals = numbers[1] if len(numbers) > 1 else np.zeros_like(numbers[0])
     points = np.unique(np.stack([numbers[0][chosen], ordinals[chosen]], axis=1), axis=0)
     return [[int(position), int(ordinal)] for position, ordinal in points]
-
-
-def ranges_of(grid: Grid, lane: str, parts: int) -> list[CoordinateRange]:
-    """At most `parts` ranges that cover the lane, open at both ends, cut at points of the grid."""
-    cuts = [Coordinate(*grid[len(grid) * part // parts]) for part in range(1, parts)] if len(grid) else []
-    cuts = sorted(set(cuts))
-    lows: list[Coordinate | None] = [None, *cuts]
-    highs: list[Coordinate | None] = [*cuts, None]
-    return [CoordinateRange(lane, low, high) for low, high in zip(lows, highs, strict=True)]
 
 
 def blocks_of(grid: Grid, range_: CoordinateRange, rows: int) -> list[CoordinateRange]:

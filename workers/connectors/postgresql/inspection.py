@@ -15,9 +15,11 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
 from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
-from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS, spelling
+from recovery_api.domain.kinds.base import Retention
+from recovery_api.domain.kinds.postgresql_mapping import spelling_of
+from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
-from workers.connectors.postgresql.catalogue import RELKINDS
+from workers.connectors.postgresql.catalogue import RELKINDS, table_read
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
@@ -31,7 +33,7 @@ from workers.connectors.postgresql.opening import Opened, identity_of, table_ope
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.relay_cursor import cursor_read
-from workers.connectors.postgresql.retention import dropped_unseen
+from workers.connectors.postgresql.retention import DELIVERED_GONE, dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
@@ -50,6 +52,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
     sample: dict[str, Any] | None = None
     try:
         with snapshot_open(address) as connection:
+            facts["columns"] = column_names(connection, options)
             opened = table_open(connection, options, COLUMN_OPTIONS)
             facts |= table_facts(opened)
             weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
@@ -70,6 +73,8 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
                 weaknesses += dropped_unseen(connection, opened, extent)
+            elif options["retention"] == Retention.DELETES_DELIVERED:
+                weaknesses.append(DELIVERED_GONE)
             weaknesses += clock_weaknesses(connection, opened.mapped)
             problems += op_problems(connection, opened.mapped)
             sample = newest_read(connection, opened.mapped, COMMIT_EVIDENCE)
@@ -80,10 +85,15 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
         if cursor.problem:
             weaknesses.append(f"{cursor.problem} It is shown only: nothing is judged by it.")
         elif cursor.coordinate is not None:
-            facts["relay_cursor"] = coordinate_format(cursor.coordinate, spelling(options))
+            facts["relay_cursor"] = coordinate_format(cursor.coordinate, spelling_of(options))
         else:
             facts["relay_cursor"] = "none recorded yet"
     return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
+
+
+def column_names(connection: psycopg.Connection[Any], options: Mapping[str, Any]) -> list[str]:
+    """The table's columns in its order, whichever are mapped. Raises: NotFound."""
+    return list(table_read(connection, options["schema"], options["table"]).columns)
 
 
 def table_facts(opened: Opened) -> dict[str, Any]:

@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.connection import Address, snapshot_open
-from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import column_of_row
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
@@ -139,7 +139,7 @@ class LateLook:
         ordered = young.sort_by([(name, "ascending") for name in KEYS])
         ends = [Coordinate(*(ordered[name][at].as_py() for name in KEYS)) for at in (0, -1)]
         high = Coordinate(ends[1].position, ends[1].ordinal + 1) if ends[1].ordinal < INT64_MAX else None
-        within = self.mapped.coordinate.inside(CoordinateRange(LANE, ends[0], high))
+        within = self.mapped.coordinate.inside(CoordinateRange(SINGLE_LANE, ends[0], high))
         components = self.mapped.coordinate.components
         carried = [packed_integer(name, one.send, one.held) for name, one in zip(KEYS, components, strict=False)]
         held = [_coordinates([], [])]

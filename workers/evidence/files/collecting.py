@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN
 from recovery_api.domain.errors import BadCoordinate, BadFile
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence import schemas
 from workers.evidence.canonical import (
     ABSENT,
@@ -26,7 +27,6 @@ from workers.evidence.files.spellings import SpellingSigns
 from workers.evidence.quick import Uncertain, canonical_checked
 
 BATCH_ROWS = 65536
-DEFAULT_LANE = "0"
 TYPES: dict[str, pa.DataType] = {
     "head": pa.string(),
     "lane": pa.dictionary(pa.int32(), pa.string()),
@@ -147,7 +147,7 @@ def row_of(given: Any, where: str, signs: SpellingSigns, refuse: Callable[[str],
     return {
         "coordinate": coordinate,
         "head": _as_text(coordinate_seen(given.head, f"{where}, head", signs)),
-        "lane": DEFAULT_LANE if given.lane is None else str(given.lane),
+        "lane": SINGLE_LANE if given.lane is None else str(given.lane),
         "event_id": None if given.event_id is None else held_text(str(given.event_id)),
         "op": given.op,
         "key": None if key is None else held_text(key),

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence.canonical import ABSENT, UncanonicalContent, content_parse
 from workers.evidence.files import messages
-from workers.evidence.files.collecting import DEFAULT_LANE, Collector, digests, refuser, row_of
+from workers.evidence.files.collecting import Collector, digests, refuser, row_of
 from workers.evidence.files.debezium import BadRecord, NotAnEvent
 from workers.evidence.files.delimited import copy_records, csv_records
 from workers.evidence.files.jsonarray import array_records
@@ -319,7 +320,7 @@ def _row_quick(record: dict[str, Any], op: str, key: str | None, coordinate: int
     payload, content = digests(op, key, text)
     row = {
         "coordinate": coordinate,
-        "lane": DEFAULT_LANE,
+        "lane": SINGLE_LANE,
         "op": op,
         "key": key,
         "payload_digest": payload,

@@ -9,11 +9,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds import kind_get, options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND
+from recovery_api.domain.kinds import Kind, kind_get, kind_installed, kinds_offered, options_parse
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.management.config import config_read, options_from_flags
-from workers.connectors.sinks.kit.putting import TRADES, database_of, kit_put, kit_script
+from workers.connectors.registry import installer_of
+
+TRADES = sorted({trade for kind in kinds_offered("sink") if kind.installer for trade in kind.installer.trades})
 
 
 class Command(FencepostCommand):
@@ -27,7 +28,7 @@ class Command(FencepostCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("name", nargs="?", help="a registered sink of kind postgresql_kit")
+        parser.add_argument("name", nargs="?", help="a registered sink whose kind has a kit")
         parser.add_argument("--file", help="a .json or .toml file with name, kind and options, as for `sinks add`")
         parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind")
         parser.add_argument("--schema", help="the kit's schema (fencepost)")
@@ -56,48 +57,56 @@ class Command(FencepostCommand):
         )
 
     def answer(self, now: datetime, **options: Any) -> Shown:
-        given = _given(options)
+        kind, given = _given(options)
+        installer = installer_of(kind)
         if "connection" not in given and not options["print"]:
             raise BadInput(
                 "--connection", "is missing", "Name a registered sink, or give env:FENCEPOST_END_NAME or file:/path."
             )
-        parsed = options_parse(KIND, {"connection": "env:NOT_USED", **given})
+        parsed = options_parse(kind, {"connection": "env:NOT_USED", **given})
         grants = [_grant(pair) for pair in options["grant"]]
         if options["print"] and options["upgrade"]:
             raise BadInput("--print", "shows no upgrade: its steps depend on what is found", "Give one of the two.")
         if options["print"]:
-            script = kit_script(parsed, grants, options["database"] or database_of(given.get("connection")))
+            script = installer.kit_script(
+                parsed, grants, options["database"] or installer.database_of(given.get("connection"))
+            )
             return Shown({"sql": script}, [script], is_verbatim=True)
-        return _shown(kit_put(parsed, grants, options["upgrade"]))
+        return _shown(installer.kit_put(parsed, grants, options["upgrade"]))
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The kind's options: of the registered sink or the file, with the flags before them."""
+def _given(options: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]]:
+    """The kind and its options: of the registered sink or the file, with the flags before them."""
     if options["name"] and options["file"]:
         raise BadInput("--file", "stands beside a registered sink's name", "Give one or the other.")
     given: dict[str, Any] = {}
+    kind: Kind | None = None
     if options["name"]:
         from recovery_api.selectors.ends import sink_get
 
         sink = sink_get(options["name"])
-        if kind_get(sink.kind) is not KIND:
-            raise BadInput("name", f"sink {sink.name!r} is of kind {sink.kind}", "Only a postgresql_kit is installed.")
+        kind = kind_get(sink.kind)
+        if kind.installer is None:
+            problem = f"sink {sink.name!r} is of kind {sink.kind}"
+            raise BadInput("name", problem, f"Only a {kind_installed().name} is installed.")
         given |= sink.options
     elif options["file"]:
-        given |= _options_of_file(options["file"])
+        kind, in_file = _read_file(options["file"])
+        given |= in_file
     given |= options_from_flags(options["option"])
     flags = {"connection": options["installer"], "schema": options["schema"]}
-    return given | {name: value for name, value in flags.items() if value is not None}
+    return kind or kind_installed(), given | {name: value for name, value in flags.items() if value is not None}
 
 
-def _options_of_file(path: str) -> dict[str, Any]:
+def _read_file(path: str) -> tuple[Kind | None, dict[str, Any]]:
     found = config_read(path, ("name", "kind", "options"))
-    if found.get("kind", KIND.name) != KIND.name:
-        raise BadInput("kind", f"{found['kind']!r} needs no kit", f"Only {KIND.name} is installed.")
+    kind = kind_get(found["kind"]) if "kind" in found else None
+    if kind is not None and kind.installer is None:
+        raise BadInput("kind", f"{found['kind']!r} needs no kit", f"Only {kind_installed().name} is installed.")
     given = found.get("options")
     if not isinstance(given, dict):
         raise BadInput("options", "is not an object", "Write the options as members of one object.")
-    return given
+    return kind, given
 
 
 def _grant(pair: str) -> tuple[str, str]:

@@ -19,7 +19,6 @@ from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
-TRADES = ("relay", "recoverer", "auditor")
 UNNAMED_DATABASE = "DATABASE"
 NOTHING_DONE: Mapping[str, Any] = {"installed": False, "upgraded": False, "from_version": None, "not_carried": []}
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
+from workers.connectors.protocols.record import Record
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
-from workers.spark.ranges import MeetSpec, parts_of
+from workers.evidence.ranges import MeetSpec
+from workers.evidence.store import parts_of
 
 SHOWN = 50
 """How many repeated payloads are followed: each is one small reading of the record."""
@@ -19,7 +20,7 @@ Generations = Mapping[tuple[str, int, int, bytes], tuple[int, ...]]
 """By lane, position, ordinal and payload digest: a generation an entry, in order of acceptance."""
 
 
-def generations_read(sink: Any, spec: MeetSpec) -> Generations:
+def generations_read(sink: Record, spec: MeetSpec) -> Generations:
     """The generations of the first `SHOWN` duplicates, from the snapshot that was judged, which must still be open.
 
     A record that gives no generation gives nothing, and neither does one that was judged by coordinate alone.

@@ -1,124 +1,21 @@
-"""What a connector must do. One file a kind; everything that speaks to a foreign system is behind these.
+"""What a fenced delivery must do: claim, arm, stage, fire, settle (THEORY section 4).
 
-Executors import this: no Django, no Celery, no Spark. A connector is made from its kind's parsed options, is cheap to
-make, and opens connections only when asked. Rows leave as Arrow record batches in the shapes of
-workers.evidence.schemas. A driver's exceptions are mapped here, at the edge, to recovery_api.domain.errors.
+The sink owns the fence, the generation counter, the claims and the record, and changes them in one step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from recovery_api.domain.capabilities import Capability
-from recovery_api.domain.conditions import UndisciplinedPath
-from recovery_api.domain.coordinates import Coordinate, Spelling
-from workers.connectors.readings import ConnectionReport, CoordinateRange, CursorReading, LateRows, Reading, Width
-
-
-class Source(Protocol):
-    """The authority of a committed history. Only reads, in read-only transactions."""
-
-    kind: str
-    spelling: Spelling
-
-    def test(self) -> ConnectionReport:
-        """What is there, whether it can serve, and a sentence for each thing that is wrong. Changes nothing."""
-        ...
-
-    def cursors(self) -> Mapping[str, CursorReading]:
-        """The relay's cursor by lane, where one is registered. Never evidence; that it cannot be read is no error."""
-        ...
-
-    def pin(self) -> Reading:
-        """Heads, floors and safe frontiers from one short snapshot, released before it returns."""
-        ...
-
-    def hold_pin(self) -> AbstractContextManager[Reading]:
-        """As `pin`, with its snapshot open until the manager closes, so that late rows can be looked up in it.
-
-        The handle's `pinned` tells `read_history` how; without it, late rows cannot be seen.
-        """
-        ...
-
-    def hold_snapshot(self) -> AbstractContextManager[Reading]:
-        """One snapshot that `read_history` and `read_content` join from any process while the manager is open."""
-        ...
-
-    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
-        """About `parts` ranges that together cover the whole lane, open at both ends."""
-        ...
-
-    def read_history(
-        self,
-        reading: Reading,
-        range_: CoordinateRange,
-        width: Width,
-        with_key: bool = False,
-        late: LateRows | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """The lane's committed events in the range, in the columns of schemas.HISTORY that `width` carries.
-
-        `late` is filled while the handle has `pinned`, the handle of the reading that pinned the frontier.
-        """
-        ...
-
-    def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:
-        """schemas.BATCH rows (content included) of these coordinates, in committed order, memory bounded."""
-        ...
-
-
-class Sink(Protocol):
-    """The authority whose durable acceptance is judged.
-
-    `needs_order`: its effect is declared ordered, and it has `later_accepted` (OrderedSink).
-    """
-
-    kind: str
-    needs_order: bool
-
-    def capability(self) -> Capability:
-        """What this sink can do, as tested now, not as declared."""
-        ...
-
-    def test(self) -> ConnectionReport: ...
-
-    def undisciplined_paths(self) -> list[UndisciplinedPath]:
-        """Every way into record or target that passes admission by. Empty: there is none."""
-        ...
-
-    def hold_snapshot(self, generation: int | None = None) -> AbstractContextManager[Reading]:
-        """One snapshot of the acceptance record. With `generation`, it must itself show the fence there.
-
-        Raises: Refused where the fence has passed the generation; SnapshotLost.
-        """
-        ...
-
-    def read_accepted(
-        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
-    ) -> Iterator[pa.RecordBatch]:
-        """The acceptance record in the range, in the columns of schemas.ACCEPTED that `width` carries."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the sink said to one protocol step. `word` is the conformance cases' word; `data` what came with it."""
-
-    word: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchDigest:
-    """A batch as the sink armed it: how many entries, and an order-free 256-bit sum of strong hashes (hex)."""
-
-    count: int
-    digest: str
+from recovery_api.domain.coordinates import Coordinate
+from workers.connectors.protocols.delivery import Answer, Delivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.readings import BatchDigest
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +76,9 @@ class SinkState:
     last_entry: int | None
 
 
-class FencedSink(Sink, Protocol):
-    """A sink that owns the fence, the generation counter, the claims and the record, and changes them in one step.
+@runtime_checkable
+class FencedDelivery(Delivery, Protocol):
+    """A delivery that owns the fence, the generation counter, the claims and the record, and changes them in one step.
 
     Words answered are those of THEORY section 4 and the conformance cases: granted, refused, fenced, paused, accepted,
     absorbed, altered, no claim, not armed, already fired, landed, wait, unallocated, mismatch.
@@ -258,13 +156,14 @@ class FencedSink(Sink, Protocol):
         """After a restore of either side: no number up to `above` is allocated any more. Returns where it stands."""
         ...
 
-    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """A boolean a row of schemas.BATCH: true where the sink cannot hold this content. No I/O."""
-        ...
-
     def hand_over(self) -> Mapping[str, Any]:
         """The stored start position of each lane. Whose fire stored it, `relay_start` tells, and its claim."""
         ...
+
+
+@runtime_checkable
+class FencedSink(Record, FencedDelivery, Protocol):
+    """A record and a fenced delivery that are one end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,21 +176,13 @@ class DrillNamespace:
     notes: tuple[str, ...] = ()
 
 
-class DrillableSink(FencedSink, Protocol):
-    """A sink that can be drilled without touching what it holds."""
+@runtime_checkable
+class DrillableDelivery(FencedDelivery, Protocol):
+    """A delivery that can be drilled without touching what it holds."""
 
     def drill_namespace(self) -> AbstractContextManager[DrillNamespace]:
         """A fresh namespace, gone at the end; what a crashed drill left is taken away first.
 
         Raises: AccessDenied saying what to grant; Refused where it would be the pipeline's own.
         """
-        ...
-
-
-class OrderedSink(FencedSink, Protocol):
-    """A sink whose effect needs each key's events in order."""
-
-    def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
-        """The keys among `rows` (position, ordinal, key; few enough for one query), each once, that `reading`'s record
-        holds an event of above that key's lowest coordinate in `rows`."""
         ...

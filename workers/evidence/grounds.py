@@ -9,13 +9,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.grounds import Standing, came_late, late_says
 from workers.connectors.readings import CoordinateRange, LaneReading, LateRows, Reading, SafeFrontier, Width
-from workers.spark.ranges import parts_of
+from workers.evidence.store import parts_of
 
 CHANGED = "what the catalogue showed when it was pinned, who may write the table and how, has changed since"
 
@@ -155,3 +158,40 @@ def written_since(source: Any, reading: Reading, evidence: str, lane: str, earli
 
 def _is_same_ground(now: SafeFrontier, then: SafeFrontier) -> bool:
     return bool(now.incarnation) and (now.catalogue, now.incarnation) == (then.catalogue, then.incarnation)
+
+
+def late_summary(late: LateRows, findings: pa.Table) -> dict[str, Any]:
+    """What was seen of late rows in this range, and which of the named ones the sink lacks."""
+    lost = findings.filter(pc.equal(findings["finding"], "lost")).select(["position", "ordinal"])
+    first = [(one.position, one.ordinal) for one in late.first]
+    named = pa.table({"position": [one for one, _ in first], "ordinal": [one for _, one in first]})
+    lacking = lost.join(named, ["position", "ordinal"], join_type="left semi").to_pylist()
+    missing = {(row["position"], row["ordinal"]) for row in lacking}
+    return {
+        "count": late.count,
+        "written_since": late.written_since,
+        "first": first,
+        "missing": [pair for pair in first if pair in missing],
+    }
+
+
+def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:
+    """An order-free fingerprint of the history at or below `frontier`: a count and sums that bind content to position."""
+    below = at_or_below(history, frontier)
+    position = history["position"].to_numpy()
+    weight = position[below].astype(np.uint64) * np.uint64(2) + np.uint64(1)
+    total = {"count": int(below.sum()), "positions": int(weight.sum(dtype=np.uint64))}
+    if "payload_digest" in history.column_names and history.num_rows:
+        digests = history["payload_digest"].combine_chunks()
+        limbs = np.frombuffer(digests.buffers()[1], dtype=">u8")[digests.offset * 4 :][: len(digests) * 4]
+        limbs = limbs.reshape(-1, 4)[below].astype(np.uint64)
+        total["contents"] = int((limbs * weight[:, None]).sum(dtype=np.uint64))
+    return total
+
+
+def at_or_below(rows: pa.Table, frontier: Coordinate) -> np.ndarray:
+    """A boolean a row of position and ordinal."""
+    position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
+    if frontier.ordinal >= 0 and not ordinal.any():
+        return position <= frontier.position
+    return (position < frontier.position) | ((position == frontier.position) & (ordinal <= frontier.ordinal))

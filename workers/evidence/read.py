@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.identity import Identity
 from recovery_api.domain.verdicts import LaneCounts
+from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.kernel import LaneQuestion, fold
-from workers.faults import Point, crash_point
-from workers.spark.jobs.duplicates import Generations, generations_read
-from workers.spark.jobs.grounds import (
+from workers.evidence.duplicates import Generations, generations_read
+from workers.evidence.grounds import (
     Earlier,
     Late,
     Remembered,
@@ -32,7 +32,10 @@ from workers.spark.jobs.grounds import (
     pinned_choose,
     written_since,
 )
-from workers.spark.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.evidence.ids import ids_judge
+from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.faults import Point, crash_point
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
 AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
@@ -60,7 +63,8 @@ class AuditRequest:
     is not asked again; a writer that is open now cannot stop a recovery that was approved before.
 
     `remembered`: the furthest frontier of each lane that was proven before. `earlier`: the history as an earlier reading
-    found it, which this one is compared with. `attested_by`: who gave the owner's word, and when.
+    found it, which this one is compared with. `attested_by`: who gave the owner's word, and when; `ids_attested_by`: the
+    same of the word that no event id is used again.
 
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
@@ -76,6 +80,7 @@ class AuditRequest:
     remembered: Mapping[str, Remembered] = field(default_factory=dict)
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     attested_by: str = ""
+    ids_attested_by: str = ""
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
@@ -122,7 +127,8 @@ class Evidence:
     was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
     accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
     accepted by then is in it, and of two readings the later one holds all that the earlier one held. `sink_release`
-    ends the record's snapshot before the source's: nobody can read in it afterwards.
+    ends the record's snapshot before the source's: nobody can read in it afterwards. `identity`: the record knows only
+    ids, and how they were compared.
     """
 
     source_reading: Reading
@@ -139,6 +145,8 @@ class Evidence:
     duplicated_in: Generations = field(default_factory=dict)
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
+    identity: Identity | None = None
+    ids_attested_by: str = ""
     record_read_at: datetime = field(default_factory=_utc_now)
     sink_release: Callable[[], None] = field(default=lambda: None)
 
@@ -154,7 +162,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
 
     Raises: FrontierRefused; whatever a connector or a task raised.
     """
-    source, sink = request.source.connector(), request.sink.connector()
+    source, sink = request.source.source(), request.sink.record()
     cursors = source.cursors()
     with ExitStack() as held, ExitStack() as held_at_sink:
         safe, pinned = request.proven, None
@@ -198,23 +206,31 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             {lane: one.frontier for lane, one in request.earlier.items()},
         )
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
-        summaries = ranges_judge(session, spec)
+        identity = None
+        if sink_reading.ids is None:
+            summaries = ranges_judge(session, spec)
+        else:
+            certified = {lane: one.frontier for lane, one in request.certified.items()}
+            judged = ids_judge(session, spec, request.parts, request.earlier, certified)
+            summaries, identity = judged.summaries, judged.identity
         progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
-        has_duplicates = any(summary["counts"]["duplicate_payloads"] for summary in summaries)
-        duplicated_in = generations_read(sink, spec) if has_duplicates else {}
+        has_duplicates = any(summary["counts"].get("duplicate_payloads") for summary in summaries)
+        duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
         written = functools.partial(written_since, source, source_reading, request.evidence)
         yield replace(
             _evidence(spec, request, frontier, summaries, source.spelling, written),
             duplicated_in=duplicated_in,
             cursors=cursors,
             certified=request.certified,
+            identity=identity,
+            ids_attested_by=request.ids_attested_by,
             record_read_at=record_read_at,
             sink_release=held_at_sink.close,
         )
 
 
 def _pin(
-    request: AuditRequest, source: Any, progress: Progress, held: ExitStack
+    request: AuditRequest, source: Source, progress: Progress, held: ExitStack
 ) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
     """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
     snapshot, which stays open with `held`: late rows are looked up in it."""

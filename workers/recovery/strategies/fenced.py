@@ -17,57 +17,39 @@ from django.utils import timezone
 
 from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import FencepostError, Refused, TerminalError
-from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.errors import FencepostError, Refused
+from recovery_api.domain.frontiers import frontier_as_row
 from recovery_api.domain.next_steps import Next, claim_next, end_next, fire_next, settle_next
 from recovery_api.models import EventKind, Intent, Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.selectors.clock import now_get
-from recovery_api.selectors.recoveries import recovery_get
-from recovery_api.services import generations, intents, recoveries
-from workers.connectors.base import Answer, BatchDigest, ClaimReading, FencedSink
+from recovery_api.services import generations, intents
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
+from workers.connectors.readings import BatchDigest
+from workers.evidence.batch import unrepresentable_read
+from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
 from workers.recovery.ends import (
     evidence_check,
     evidence_directory,
+    fenced_of,
     request_make,
-    session_open,
     sink_check,
-    sink_connector,
 )
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
-from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import batch_stage, unrepresentable_read
+from workers.recovery.strategies.driver import ACTOR, Driver
+from workers.spark.jobs.redrive import batch_stage
 
-ACTOR = "worker"
 FIRE_ATTEMPTS = 3
 
 
-def recovery_run(intent: Intent, report: Any) -> None:
-    """Bring the intent's recovery to its end, from wherever a predecessor left it; its intent ends with it.
-
-    A terminal error ends the recovery, never with its claim left open: before the fire nothing is sent and the claim is
-    released; after it the outcome is unknown until somebody settles it.
-    Raises: SinkBusy, Unreachable and other transient errors: the intent is offered again, and settles first; Refused
-    where the intent is no longer ours.
-    """
-    with session_open(intent) as session:
-        run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), session)
-        if run.recovery.state == RecoveryState.FINISHED:
-            intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
-        while run.recovery.state != RecoveryState.FINISHED:
-            try:
-                run.step()
-            except TerminalError as error:
-                run.refuse(error)
-
-
-class RecoveryRun:
+class FencedDriver(Driver):
     """One worker's run of a recovery. Its own generation, never a predecessor's."""
 
     def __init__(self, intent: Intent, report: Any, recovery: Recovery, session: Any) -> None:
-        self.intent, self.report, self.recovery, self.session = intent, report, recovery, session
-        self.sink: FencedSink = sink_connector(recovery.pipeline)
+        super().__init__(intent, report, recovery, session)
+        self.sink: FencedDelivery = fenced_of(recovery.pipeline)
 
     def step(self) -> None:
         """From the state the row is in to the next one."""
@@ -90,7 +72,7 @@ class RecoveryRun:
         generation = self.recovery.generation
         if generation is None:
             return self.claim_fire()
-        reading = self.sink.settle(generation, wait_seconds=self._claim_wait())
+        reading = self.sink.settle(generation, wait_seconds=self._wait())
         part, now = self.recovery.batch_index, timezone.now()
         generations.claim_settle(self.recovery, asdict(reading), actor=ACTOR, now=now, part=part)
         self._move(
@@ -113,7 +95,7 @@ class RecoveryRun:
         evidence_check(self.recovery.plan)
         part = self._part_frontier()
         sink_check(self.recovery.pipeline)
-        newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
+        newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._wait())
         self._move(
             RecoveryState.CLAIMING,
             EventKind.STEP,
@@ -123,7 +105,7 @@ class RecoveryRun:
         crash_point(Point.BEFORE_CLAIM)
         self.report(step="claiming")
         name = f"{own_claims.name_of(self.recovery)}, attempt {self.intent.attempts} of {str(self.intent.id)[-8:]}"
-        answer = self.sink.claim_open(name, frontier_as_row(part), newest, wait_seconds=self._claim_wait())
+        answer = self.sink.claim_open(name, frontier_as_row(part), newest, wait_seconds=self._wait())
         if claim_next(answer.word) is not Next.READ:
             return self._end_fenced(None, answer.data.get("fence"), answer.data)
         crash_point(Point.AFTER_CLAIM)
@@ -166,7 +148,7 @@ class RecoveryRun:
             found = held.enter_context(evidence_read(self.session, request, self.report))
             crash_point(Point.DURING_READ)
             unless_asked(self.recovery, self.report)
-            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, self.sink, plan, found):
+            if complaint := outcomes.not_as_approved(found) or outcomes.overtaken(self.session, plan, found):
                 self._give_up(complaint)
                 return self._end(
                     Next.REFUSED,
@@ -243,7 +225,7 @@ class RecoveryRun:
 
     def _landed(self, claim: ClaimReading, how: str) -> None:
         own_claims.claims_settle(
-            self.recovery, self.intent, self.sink, self._claim_wait()
+            self.recovery, self.intent, self.sink, self._wait()
         )  # an earlier one may have landed, too
         part = self.recovery.batch_index + 1
         landed, absorbed = own_claims.landed_counts(self.recovery)
@@ -266,24 +248,11 @@ class RecoveryRun:
     # -- after the fire ---------------------------------------------------------------------------------------------
 
     def verify(self) -> None:
-        """Audit at the part's frontier again, from the sink. Only this makes an outcome."""
+        """Audit at the frontier again, once every part has fired."""
         crash_point(Point.BEFORE_VERIFY)
         if self.recovery.batch_index < self.recovery.batches:
             return self.claim_fire()
-        wanted_after_pause(self.recovery, self.intent, self.report, "the verification")
-        name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
-        request = request_make(
-            self.recovery.pipeline,
-            evidence_directory("recoveries", name),
-            frontier=frontier_from_row(self.recovery.frontier),
-            plan=self.recovery.plan,
-        )
-        started_at = timezone.now()
-        with evidence_read(self.session, request, self.report) as found:
-            pass
-        sink_check(self.recovery.pipeline)
-        outcomes.verification_record(self.recovery, self.intent, found, started_at)
-        self._move(RecoveryState.HANDING_OVER, EventKind.VERIFIED, outcomes.verification_says(found))
+        self._audited(RecoveryState.HANDING_OVER)
         return None
 
     def finish_handed_over(self) -> None:
@@ -291,7 +260,7 @@ class RecoveryRun:
         crash_point(Point.BEFORE_HAND_OVER)
         self.report(step="handing over")
         self.sink.staged_purge()
-        own_claims.claims_find(self.recovery, self.intent, self.sink, self._claim_wait())
+        own_claims.claims_find(self.recovery, self.intent, self.sink, self._wait())
         stored = self.sink.hand_over()
         outcome, says = outcomes.outcome_of(self.recovery, stored)
         self._finish(outcome, says, data={"start": dict(stored)}, fields={"start": dict(stored)})
@@ -303,7 +272,7 @@ class RecoveryRun:
         if self.recovery.batch_index >= self.recovery.batches:
             return self._finish(RecoveryOutcome.UNKNOWN, f"It has fired, and could not be verified: {error}")
         self._give_up(str(error))  # at a restored sink, too: it may be open there
-        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
+        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._wait())) is not None:
             return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
         before = f"{self.recovery.landed_count} delivered before that. " if self.recovery.landed_count else ""
         return self._end(Next.REFUSED, f"{error} {before}Nothing else was sent. Plan again.")
@@ -312,31 +281,19 @@ class RecoveryRun:
 
     def _claim_said(self, generation: int) -> ClaimReading:
         """The claim as the sink holds it, locked for reading, and remembered."""
-        return own_claims.claim_said(self.recovery, self.sink, generation, self._claim_wait())
+        return own_claims.claim_said(self.recovery, self.sink, generation, self._wait())
 
     def _give_up(self, reason: str) -> None:
-        own_claims.claims_give_up(self.recovery, self.intent, self.sink, reason, self._claim_wait())
+        own_claims.claims_give_up(self.recovery, self.intent, self.sink, reason, self._wait())
 
     def _is_ours(self, generation: int | None) -> bool:
         return generation is not None and self.recovery.generations.filter(number=generation).exists()
-
-    def _parts(self) -> list[dict[str, Any]]:
-        return self.recovery.plan.pins.get("parts") or [self.recovery.frontier]
-
-    def _part_frontier(self) -> dict[str, Coordinate]:
-        parts = self._parts()
-        return frontier_from_row(parts[min(self.recovery.batch_index, len(parts) - 1)])
-
-    def _claim_wait(self) -> float:
-        return float(self.recovery.pipeline.options.get("claim_wait_seconds") or 5)
 
     def _stopped(self, before: str) -> bool:
         """A safe point: holds while a pause is wanted, ends the recovery where a stop is."""
         if wanted_after_pause(self.recovery, self.intent, self.report, before) != Wanted.STOP:
             return False
-        fence = own_claims.all_given_up(
-            self.recovery, self.intent, self.sink, "stopped by a person", self._claim_wait()
-        )
+        fence = own_claims.all_given_up(self.recovery, self.intent, self.sink, "stopped by a person", self._wait())
         done, parts = self.recovery.batch_index, self.recovery.batches
         sent = f"after {done} of {parts} parts; {self.recovery.landed_count} delivered"
         self._end(Next.STOPPED, f"Stopped {sent if done else 'before anything was sent'}.{fence}")
@@ -348,51 +305,8 @@ class RecoveryRun:
 
     def _end(self, end: Next, says: str, data: Mapping[str, Any] | None = None) -> None:
         """Ends with nothing landed, unless a batch did under another generation of this recovery: then it is verified."""
-        fired = own_claims.claims_settle(self.recovery, self.intent, self.sink, self._claim_wait())
+        fired = own_claims.claims_settle(self.recovery, self.intent, self.sink, self._wait())
         if end_next(end, has_fired_unrecorded=fired is not None) is Next.LANDED and fired is not None:
             return self._landed(fired, f"found fired under generation {fired.generation}")
         own_claims.staged_remove(self.sink)
         return self._finish(RecoveryOutcome(end.value), says, data=data)
-
-    def _move(
-        self,
-        to: str,
-        event: str,
-        says: str,
-        *,
-        generation: int | None = None,
-        fields: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.report.check_held()
-        self.recovery = recoveries.recovery_move(
-            self.recovery,
-            expected=self.recovery.state,
-            to=to,
-            intent=self.intent,
-            event=event,
-            says=says,
-            actor=ACTOR,
-            now=timezone.now(),
-            generation=generation,
-            data=data,
-            **dict(fields or {}),
-        )
-
-    def _finish(
-        self, outcome: str, says: str, data: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
-    ) -> None:
-        self.report.check_held()
-        certificate = outcomes.certificate_make(self.recovery, outcome, says)
-        self.recovery = recoveries.recovery_finish(
-            self.recovery,
-            outcome=outcome,
-            says=says,
-            certificate=certificate,
-            certificate_digest=outcomes.certificate_digest(certificate),
-            intent=self.intent,
-            actor=ACTOR,
-            now=now_get(),  # the pipeline's status compares it with when the record was read, by the same clock
-            data=data,
-            **dict(fields or {}),
-        )

@@ -1,0 +1,76 @@
+"""What the timeline knows: one row a step, with what it means and where it is listed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Listed(StrEnum):
+    """Where a step is told besides the timeline."""
+
+    NOWHERE = "nowhere"
+    REFUSAL = "refusal"
+    """Marked as something that was refused."""
+    REGISTRY = "registry"
+    """In the history of the source, the sink or the pipeline whose configuration it changed."""
+
+
+class EventKind(StrEnum):
+    """The steps. A row: the word, what happened, where it is listed. `event_append` refuses any other word."""
+
+    means: str
+    listed: Listed
+
+    def __new__(cls, word: str, means: str = "", listed: Listed = Listed.NOWHERE) -> EventKind:
+        row = str.__new__(cls, word)
+        row._value_ = word
+        row.means, row.listed = means, listed
+        return row
+
+    PIPELINE_CREATED = "pipeline created", "A pipeline was registered.", Listed.REGISTRY
+    END_CHANGED = "end changed", "The options of its source or sink changed; waiting plans lapsed.", Listed.REGISTRY
+    AUDIT_REQUESTED = "audit requested", "Somebody asked for a verdict."
+    AUDIT_RECORDED = "audit recorded", "A verdict and its evidence were committed."
+    PLAN_REQUESTED = "plan requested", "Somebody asked for a plan."
+    PLAN_RECORDED = "plan recorded", "A plan is ready, or found nothing owed."
+    PLAN_REFUSED = "plan refused", "A plan's conditions do not hold.", Listed.REFUSAL
+    PLAN_APPROVED = "plan approved", "Somebody approved a digest."
+    PLAN_LAPSED = "plan lapsed", "A plan was superseded or its approval grew too old."
+    RECOVERY_REQUESTED = "recovery requested", "Somebody applied an approved plan."
+    GENERATION_ALLOCATED = "generation allocated", "The sink gave a number."
+    CLAIM_GRANTED = "claim granted", "The sink's fence was raised for a recovery."
+    CLAIM_REFUSED = "claim refused", "The sink did not grant the claim.", Listed.REFUSAL
+    CLAIM_SETTLED = "claim settled", "The sink said what became of a claim."
+    ARMED = "armed", "The batch read under the claim was fixed at the sink."
+    STAGED = "staged", "The batch is in the sink's staging."
+    FIRED = "fired", "The batch landed."
+    FIRE_REFUSED = "fire refused", "The sink landed nothing: fenced, not armed, or not the armed batch.", Listed.REFUSAL
+    VERIFIED = "verified", "The sink was audited after the fire."
+    HANDED_OVER = "handed over", "The relay's start position is known and checked, or said to be unchecked."
+    STEP = "step", "A move between two steps that needs no name of its own."
+    WANTED = "wanted", "A person asked a running recovery to pause, run or stop."
+    RECOVERY_TAKEN_OVER = "recovery taken over", "A successor went on after a worker's death."
+    RECOVERY_TROUBLED = "recovery troubled", "Its work failed; the recovery waits to be settled."
+    RECOVERY_FINISHED = "recovery finished", "The outcome was recorded."
+    OMISSION_ACKNOWLEDGED = "omission acknowledged", "A coordinate was taken out of the obligation."
+    OMISSION_WITHDRAWN = "omission withdrawn", "The coordinate is owed again."
+    SINK_RESTORED = "sink restored", "The sink lies behind what it said before; certificates are void."
+    SINK_CLEARED = "sink cleared", "After a restore: counter raised, full audit run."
+    WORK_FAILED = "work failed", "An intent ended with an error."
+    END_REGISTERED = "end registered", "A source or a sink was registered.", Listed.REGISTRY
+    RETIRED = "retired", "A source, a sink or a pipeline was taken out of use; its history stays.", Listed.REGISTRY
+    PIPELINE_CHANGED = (
+        "pipeline changed",
+        "Scope, options or the rule about approvers changed; waiting plans lapsed.",
+        Listed.REGISTRY,
+    )
+    SINK_INSTALLED = "sink installed", "A worker installed the sink kit on request.", Listed.REGISTRY
+    CONTENT_READ = "content read", "Somebody looked at a payload whole, or downloaded it."
+    ACCESS_DENIED = "access denied", "Somebody asked for what their roles do not allow.", Listed.REFUSAL
+    TOKEN_CHANGED = "token changed", "An API token was made or revoked."  # nosec B105 # a name, no secret
+    DRILL_REQUESTED = "drill requested", "Somebody, or a schedule, asked a sink to prove its fence."
+    DRILL_RECORDED = "drill recorded", "A drill ended: passed, failed with its evidence, or not applicable."
+
+
+REFUSALS = frozenset(kind for kind in EventKind if kind.listed is Listed.REFUSAL)
+OF_THE_REGISTRY = tuple(kind for kind in EventKind if kind.listed is Listed.REGISTRY)

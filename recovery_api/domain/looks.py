@@ -1,0 +1,99 @@
+"""How each word for a state is shown: what a person reads, a tone and a shape, never a colour alone.
+
+What an outcome means for a pipeline decides its look: green is good, and only what the table of outcomes calls so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`tone`: good | given | warn | bad | unsure | busy | calm | quiet. `shape`: an icon of components/icon.html."""
+
+    says: str
+    tone: str
+    shape: str
+
+
+TONES: Mapping[Status | None, tuple[str, str]] = {
+    # status -> tone and shape; None: it adds nothing to what was read of the record
+    Status.EXACTLY_ONCE: ("good", "check"),
+    Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
+    Status.COMPLETE_BY_IDENTITY: ("given", "check-square"),
+    Status.OWED: ("warn", "triangle"),
+    Status.HAZARD: ("bad", "octagon"),
+    Status.UNKNOWN: ("unsure", "question"),
+    Status.ACKNOWLEDGED: ("calm", "minus"),
+    Status.RUNNING: ("busy", "run"),
+    None: ("quiet", "minus"),
+}
+UNSURE = ("unsure", "question")
+"""Of a status that has no row here: never as good."""
+
+
+def tone_of(status: Status | None) -> tuple[str, str]:
+    """Tone and shape of a status."""
+    return TONES.get(status, UNSURE)
+
+
+LOOKS: Mapping[str, Look] = {
+    **{str(word): Look(row.words, *tone_of(row.status)) for word, row in OUTCOMES.items()},
+    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Look(
+        OUTCOMES[Outcome.COMPLETE_HAND_OVER_UNVERIFIED].words, "warn", "triangle"
+    ),
+    # plans
+    "draft": Look("queued", "busy", "run"),
+    "computing": Look("computing", "busy", "run"),
+    "ready": Look("ready", "warn", "triangle"),
+    "nothing_owed": Look("nothing to send", "calm", "minus"),
+    "refused": Look("refused", "bad", "octagon"),
+    "approved": Look("approved", "calm", "check"),
+    "lapsed": Look("lapsed", "quiet", "minus"),
+    "applied": Look("applied", "calm", "check"),
+    # intents
+    "queued": Look("queued", "busy", "run"),
+    "taken": Look("running", "busy", "run"),
+    "done": Look("done", "good", "check"),
+    "failed": Look("failed", "bad", "octagon"),
+    "cancelled": Look("cancelled", "quiet", "minus"),
+    # claims and generations
+    "open": Look("open", "warn", "triangle"),
+    "fired": Look("fired", "good", "check"),
+    "superseded": Look("superseded", "quiet", "minus"),
+    "released": Look("released", "quiet", "minus"),
+    "none": Look("none", "quiet", "minus"),
+    "allocated": Look("allocated", "quiet", "minus"),
+    "claimed": Look("claimed", "warn", "triangle"),
+    "started": Look("started", "calm", "check"),
+    # tokens
+    "standing": Look("standing", "good", "check"),
+    "expired": Look("expired", "quiet", "minus"),
+    "revoked": Look("revoked", "quiet", "minus"),
+    # drills
+    "requested": Look("requested", "busy", "run"),
+    "passed": Look("passed", "good", "check"),
+    "not_applicable": Look("not applicable", "quiet", "minus"),
+    # conditions and ends
+    "holds": Look("holds", "good", "check"),
+    "fails": Look("fails", "bad", "octagon"),
+    "can_serve": Look("can serve", "good", "check"),
+    "cannot_serve": Look("cannot serve", "bad", "octagon"),
+    "untested": Look("never tested", "unsure", "question"),
+    "restored": Look("restored", "bad", "octagon"),
+    "denied": Look("denied", "bad", "octagon"),
+}
+
+
+def look_of(word: str | None) -> Look:
+    """A word that is not known is shown as it stands, never as good.
+
+    >>> look_of("exactly_once").tone, look_of("quite fine").tone, look_of(None).tone
+    ('good', 'busy', 'unsure')
+    """
+    known = LOOKS.get(str(word))
+    return known or Look(str(word).replace("_", " "), "busy" if word else "unsure", "run")
