@@ -54,6 +54,7 @@ class Collector:
         self.lanes: set[str] = set()
         self.held: list[pa.RecordBatch] = []
         self.is_content_seen, self.is_all_deletes, self.count = False, True, 0
+        self.has_entries = False
         self.unknown: dict[int, tuple[str, ...]] = {}
         self.spooled: list[Path] = []
         self._spool = spool
@@ -66,6 +67,7 @@ class Collector:
         for name in self.wanted:
             columns[name].append(values.get(name))
         self.lanes.add(values["lane"])
+        self.has_entries |= values.get("entry") is not None
         self.notes.rows += 1
         self.count += 1
         if len(columns["coordinate"]) >= BATCH_ROWS:

@@ -31,6 +31,7 @@ class EventFile:
     """One export, read: its records with coordinates as written, and what was found besides.
 
     `tables`: the tables its events are of. `unknown`: for a place in the file, the members that the log did not hold.
+    `has_entries`: the file gives an order of its own.
     """
 
     path: Path
@@ -41,6 +42,7 @@ class EventFile:
     tables: dict[str, int] = field(default_factory=dict)
     unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
     has_contents: bool = True
+    has_entries: bool = False
 
     @property
     def raw(self) -> Iterator[pa.RecordBatch]:
@@ -137,7 +139,7 @@ def events_read(
     if not file.has_contents and not options.by_event_id:
         raise BadFile(notes.name, "columns", "neither value nor digest is there", "Add the content or its digest.")
     file.lanes, file.held, file.spooled = collector.lanes, collector.held, collector.spooled
-    file.unknown = collector.unknown
+    file.unknown, file.has_entries = collector.unknown, collector.has_entries
     return file
 
 

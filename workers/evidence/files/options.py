@@ -23,7 +23,7 @@ class ReadOptions:
     `format` is one of FORMATS, or `kcat:` and the format string that was given to kcat. `null`: the text of an unquoted
     cell that stands for null; None: an empty one, `NULL` and `\\N`. `table`: which table of several. `placeholder`: what
     stands for a value that the log did not hold. `is_record`: an acceptance record, in which a second reading of a row is a
-    second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content.
+    second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content. `cell_maps`: a table preset's, where the file holds a table's rows.
     """
 
     format: str = "auto"
@@ -36,6 +36,7 @@ class ReadOptions:
     placeholder: str = PLACEHOLDER
     is_record: bool = False
     by_event_id: bool = False
+    cell_maps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.maps) - set(FIELDS)):

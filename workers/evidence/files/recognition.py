@@ -22,6 +22,7 @@ from workers.evidence.files.shapes import looks_like_outbox
 
 SHOWN_LINES = 40
 OWN = {"coordinate", "op", "key"}
+CELLS = ("csv", "copy", "psql", "parquet")
 DELIMITER_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SHAPE_WORDS = {
     "native": "Fencepost's own columns",
@@ -159,14 +160,15 @@ def console_columns(start: bytes) -> tuple[bool, bool]:
 
 
 def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
+    is_mapped = bool(options.maps or options.cell_maps)
+    if container in CELLS:
+        return "columns" if is_mapped else "native"
     if options.preset in PRESETS:
         return PRESETS[options.preset]
-    if container in ("csv", "copy", "psql", "parquet"):
-        return "columns" if options.maps else "native"
     objects = [record for record in records if isinstance(record, dict | Message)]
     is_own = any(isinstance(record, dict) and len(OWN & record.keys()) >= 2 for record in objects)
     if is_own and not any(_is_change(record) for record in objects):
-        return "columns" if options.maps else "native"
+        return "columns" if is_mapped else "native"
     if options.preset is not None:
         return "columns"
     if any(_is_change(record) for record in objects):
@@ -180,7 +182,7 @@ def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
         return "messages"
     if any(debezium.other_kind(record) for record in objects):
         return "debezium"
-    return "columns" if options.maps else "native"
+    return "columns" if is_mapped else "native"
 
 
 def _is_change(record: Any) -> bool:

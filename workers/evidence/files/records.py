@@ -34,14 +34,13 @@ from workers.evidence.files.opening import Utf8, suffix_of, text_open
 from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
-from workers.evidence.files.recognition import console_columns, reading_of
+from workers.evidence.files.recognition import CELLS, console_columns, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
 from workers.evidence.quick import Uncertain, canonical_quick, is_each_member_once, parse_quick, record_quick
 
 __all__ = ["SHOWN", "part_read", "part_records"]
 
 Take = Callable[[Any, int, Callable[[str], Any]], None]
-CELLS = ("csv", "copy", "psql", "parquet")
 _KNOWN: dict[tuple[str, ...], bool] = {}
 
 

@@ -75,6 +75,14 @@ def path_get(view: Any, path: str) -> Any:
     return at
 
 
+def _composite(view: Any, path: str) -> Any:
+    """A coordinate of several parts, `file:pos` or `lsn_commit:lsn`, is their texts with colons."""
+    if ":" not in path or path.startswith("=") or (isinstance(view, Mapping) and path in view):
+        return path_get(view, path)
+    parts = [path_get(view, part) for part in path.split(":")]
+    return _MISSING if _MISSING in parts else None if None in parts else ":".join(map(str, parts))
+
+
 @dataclass
 class Shape:
     """How the records of one file become events. `tables`: those met, with the line of each one's first event."""
@@ -101,7 +109,10 @@ class Shape:
             raise BadRecord(str(error)) from error
 
     def _mapped(self, view: Mapping[str, Any], parse: Parse, **defaults: Any) -> Fields:
-        found = {name: path_get(view, path) for name, path in self.maps.items()}
+        found = {
+            name: _composite(view, path) if name in ("coordinate", "head") else path_get(view, path)
+            for name, path in self.maps.items()
+        }
         for name, value in found.items():
             if value is _MISSING and name in ("coordinate", "op", "value", "value_text", "digest", "event_id"):
                 raise BadRecord(f"{name} is mapped to {self.maps[name]}, which is not there")
@@ -110,6 +121,8 @@ class Shape:
             if name not in self.maps and name in view and name not in defaults:
                 found.setdefault(name, view[name])
         merged = {**defaults, **found}
+        if self.options.by_event_id:  # its own coordinate says nothing, and an entry may be no more than an id
+            merged["coordinate"], merged["op"] = 0, merged.get("op") or "insert"
         op = OP_WORDS.get(str(merged.get("op")).lower())
         if op is None:
             known = "insert, update, delete, or their first letters"
@@ -133,6 +146,8 @@ class Shape:
         content = merged.get("value", view.get("value", ABSENT))
         if isinstance(content, bytes):
             content = _text(content)
+        if isinstance(content, str) and content.startswith("\\x") and "value" not in self.options.types:
+            content = _unhexed(content)
         if isinstance(content, str) and not isinstance(content, Number) and "value" not in self.options.types:
             try:
                 content = parse(content)
@@ -290,6 +305,14 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
 
+def _unhexed(text: str) -> str:
+    """What PostgreSQL's text form of bytes holds, where that is text."""
+    try:
+        return bytes.fromhex(text[2:]).decode()
+    except ValueError as error:
+        raise BadRecord(f"value {text[:40]!r} is bytes that are no text: say --type value=bytes") from error
+
+
 def _server(fields: Fields) -> None:
     """A GTID counts in its own server: the server is the lane."""
     if isinstance(fields.coordinate, str) and fields.lane is None and (match := _GTID.fullmatch(fields.coordinate)):
@@ -300,7 +323,7 @@ def shape_make(name: str, options: ReadOptions) -> Shape:
     """Raises: BadInput for a mapping that contradicts itself."""
     if "value" in options.maps and "value_text" in options.maps:
         raise BadInput("--map", "value and value_text are both mapped", "A content is JSON or plain text: map one.")
-    return Shape(name, options, dict(options.maps))
+    return Shape(name, options, {**(options.cell_maps if name == "columns" else {}), **options.maps})
 
 
 def looks_like_outbox(row: Any) -> bool:
