@@ -15,6 +15,13 @@ def absences_says(counts: LaneCounts) -> str:
     return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
+def headroom_says(identity: Identity) -> str:
+    """Until when what is lost can be shown to be lost."""
+    assert identity.shown_until is not None
+    until = f"{identity.shown_until:%Y-%m-%d %H:%M:%S} UTC"
+    return f"From {until} on, the first of the missing is unknown instead: the sink may have deleted its row by then."
+
+
 def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
     """What an audit by ids cannot decide, a sentence each; acknowledged events apart."""
     if identity is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.integration.postgresql.id_tables import (
 from tests.integration.postgresql.mapped_tables import Bench
 from workers.connectors.readings import SourceIds
 from workers.connectors.registry import record_make, source_make
+from workers.evidence.grounds import Earlier
 from workers.evidence.read import Certified
 from workers.evidence.store import parts_of
 
@@ -102,6 +104,8 @@ def test_rc_68_a_lifetime_shorter_than_the_period_makes_absences_unknown_and_nev
     found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     assert findings(found) == [("unknown", "record trimmed", 1), ("unknown", "record trimmed", 2), ("lost", None, 3)]
     assert found.batch_count == 1 and verdict.status is Status.OWED
+    row = inboxes.bench.run.execute("SELECT written_at + interval '29 minutes' FROM outbox WHERE id = 3").fetchone()
+    assert row and f"From {row[0].astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC on" in " ".join(verdict.says)
     consumed(inboxes, 3)
     found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     assert (verdict.status, found.batch_count) == (Status.UNKNOWN, 0)
@@ -116,6 +120,22 @@ def test_an_audit_goes_on_from_what_an_earlier_one_found_complete(inboxes: Inbox
     assert verdict.counts.absent_trimmed == 1 and verdict.status is Status.UNKNOWN
     _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=Certified(Coordinate(3, 0), None))
     assert verdict.status is Status.COMPLETE_BY_IDENTITY
+
+
+def test_a_late_row_takes_away_what_was_found_complete_before(inboxes: Inboxes) -> None:
+    """A certificate of a frontier that a row came in below shows nothing of that row."""
+    inboxes.bench.run.execute(MASSTRANSIT)
+    inboxes.commit(2, 3, minutes_ago=50)
+    found, _ = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
+    lane = found.lanes["0"]
+    earlier = Earlier(lane.frontier, lane.fingerprint, lane.reading.safe.incarnation, "the audit before")
+    certified = Certified(Coordinate(3, 0), None)
+    _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=certified, earlier={"0": earlier})
+    assert verdict.status is Status.COMPLETE_BY_IDENTITY
+    inboxes.commit(1, minutes_ago=50)
+    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=certified, earlier={"0": earlier})
+    assert found.lanes["0"].late is not None and verdict.status is Status.UNKNOWN
+    assert verdict.counts.absent_trimmed == 3
 
 
 def test_without_a_commit_time_an_absence_in_a_trimmed_record_is_unknown(inboxes: Inboxes) -> None:

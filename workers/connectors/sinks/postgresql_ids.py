@@ -35,7 +35,16 @@ from workers.connectors.postgresql.packed import packed_choice, packed_text, rea
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
 from workers.connectors.protocols.appended import AppendAbility
-from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, RecordIds, Width
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.readings import (
+    BatchDigest,
+    ConnectionReport,
+    CoordinateRange,
+    LaneReading,
+    Reading,
+    RecordIds,
+    Width,
+)
 from workers.evidence.schemas import ENTRY_IDS
 
 UNFENCED = "The table has no fence: nothing stops a message that is still in flight."
@@ -124,6 +133,12 @@ class PostgresqlIds:
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
         """None of it: what is owed is listed with its content, and sent by whoever has the effect."""
         return pa.repeat(pa.scalar(False), batch.num_rows)
+
+    def append(
+        self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
+    ) -> Answer:
+        """Raises: Refused, whatever is asked: nobody fires into a record of marks."""
+        raise Refused("Adding rows to a record of ids", "a row there is the mark of an effect, not the effect", MARK)
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record of ids. Changes nothing."""
