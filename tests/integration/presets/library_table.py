@@ -82,22 +82,15 @@ class Shop:
 
     def accept(self, preset: Preset, rows: Iterable[int]) -> None:
         """Copy the rows' coordinate, key and content into the record, which has those columns under other names."""
-        options = preset.options
-        names = [*options["coordinate"], *(options[name] for name in ("key", "content") if name in options)]
-        into = [*(f"at_{n}" for n, _ in enumerate(options["coordinate"])), *_kept(preset)]
+        columns = [sql.SQL("{} AS {}").format(value, sql.Identifier(name)) for name, value in _kept_values(preset)]
         self.run.execute(
             sql.SQL("CREATE TABLE IF NOT EXISTS public.{} AS SELECT {} FROM {} WHERE false").format(
-                sql.Identifier(RECORD),
-                sql.SQL(", ").join(
-                    sql.SQL("{} AS {}").format(sql.Identifier(a), sql.Identifier(b))
-                    for a, b in zip(names, into, strict=True)
-                ),
-                place(preset),
+                sql.Identifier(RECORD), sql.SQL(", ").join(columns), place(preset)
             )
         )
         for number in rows:
             query = sql.SQL("INSERT INTO public.{} SELECT {} FROM {} WHERE {} = {}").format(
-                sql.Identifier(RECORD), _names(names), place(preset), *_which(preset, number)
+                sql.Identifier(RECORD), sql.SQL(", ").join(columns), place(preset), *_which(preset, number)
             )
             assert self.run.execute(query).rowcount == 1, number
 
@@ -261,6 +254,20 @@ def _names(names: Iterable[str]) -> sql.Composable:
 def _kept(preset: Preset) -> dict[str, str]:
     """Which columns of the record hold key and content."""
     return {name: name for name in ("key", "content") if name in preset.options}
+
+
+def _kept_values(preset: Preset) -> list[tuple[str, sql.Composable]]:
+    """What the record keeps of a row: its columns' names, and the values as SQL over the library's table."""
+    values: list[tuple[str, sql.Composable]] = [
+        (f"at_{n}", sql.Identifier(name)) for n, name in enumerate(preset.options["coordinate"])
+    ]
+    for name in _kept(preset):
+        column, *path = preset.options[name].split("->")
+        value: sql.Composable = sql.Identifier(column)
+        if path:
+            value = sql.SQL("{}::jsonb #>> {}").format(value, sql.Literal(path))
+        values.append((name, value))
+    return values
 
 
 def _which(preset: Preset, number: int) -> tuple[sql.Composable, sql.Composable]:
