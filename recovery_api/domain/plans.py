@@ -63,6 +63,7 @@ def plan_digest(
     frontier: Mapping[str, str],
     floor: Mapping[str, str | None],
     scope_digest: str,
+    ends: Mapping[str, Any],
     capability: Capability,
     history: Mapping[str, Any],
     batch_digest: str,
@@ -71,13 +72,15 @@ def plan_digest(
 ) -> str:
     """A digest of everything an approval rests on, and of nothing above the frontier.
 
-    `history` is the fingerprint of the history to the frontier (count and sums, by lane).
+    `history` is the fingerprint of the history to the frontier (count and sums, by lane); `ends` is what source and sink
+    were read as: their mappings, and the filter that says which rows are owed.
     """
     bound = {
         "pipeline": pipeline,
         "frontier": dict(frontier),
         "floor": dict(floor),
         "scope": scope_digest,
+        "ends": dict(ends),
         "capability": {key: value for key, value in asdict(capability).items() if key != "grounds"},
         "history": dict(history),
         "batch": [batch_count, batch_digest],

@@ -29,9 +29,9 @@ from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
 
 
-def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
-    """The verdict of each lane, with its ground and its weaknesses."""
-    return {lane: _lane_verdict(found, lane_found) for lane, lane_found in found.lanes.items()}
+def lane_verdicts(found: Evidence, attested: Sequence[str] = ()) -> dict[str, Verdict]:
+    """The verdict of each lane, with its ground and its weaknesses. `attested`: what each rests on beside its ground."""
+    return {lane: _lane_verdict(found, lane_found, attested) for lane, lane_found in found.lanes.items()}
 
 
 def total_says(total: Total) -> list[str]:
@@ -49,13 +49,14 @@ def audit_write(
     intent: Intent | None = None,
     recovery: Recovery | None = None,
     but: Plan | None = None,
+    attested: Sequence[str] = (),
 ) -> Audit:
     """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
 
     `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
-    reading was made for, which late rows do not void.
+    reading was made for, which late rows do not void. `attested`: what a verdict of a recovery without a fence rests on.
     """
-    judged = lane_verdicts(found)
+    judged = lane_verdicts(found, attested)
     total = verdict_total(judged)
     counts = [verdict.counts for verdict in judged.values()]
     late_refute(pipeline, found, but)
@@ -175,7 +176,7 @@ def weaknesses(found: Evidence, judged: Mapping[str, Verdict], paths: Sequence[U
     return list(dict.fromkeys(said))
 
 
-def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
+def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) -> Verdict:
     safe = lane.reading.safe
     certified = found.certified.get(lane.lane)
     below = Below.NOTHING_DROPPED
@@ -194,6 +195,7 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
             doubts=_doubts(found, lane),
             given=_given(safe)
             + _given_ids(found)
+            + tuple(attested)
             + (certified.given if below is Below.CERTIFIED and certified else ()),
             weaknesses=(safe.weakness,) if safe.weakness else (),
             grounds=(

@@ -32,6 +32,11 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
+def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
+    is_effect = options["is_effect"] and not is_by_event_id(options)
+    return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
+
+
 KIND = Kind(
     name="postgresql_table",
     end="sink",
@@ -65,10 +70,17 @@ KIND = Kind(
             type="boolean",
             default=False,
         ),
+        Option(
+            "drill_connection",
+            "Where the connection string of a login that may make a drill's schema with a copy of the table is kept:"
+            " env:FENCEPOST_END_NAME or file:/path. Without it drills use `connection`.",
+            "reference",
+        ),
     ),
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
+    withheld=_record_alone,
     check=check,
     spelling=spelling_of,
     example={
@@ -82,6 +94,8 @@ KIND = Kind(
     shows=(
         "Whether the table and its columns are there and this login may read every row.",
         "Whether it is the primary, and so whether what is read is the whole record.",
+        "Whether this login may lock the table and insert there, and what to grant; whether a unique constraint refuses what"
+        " a relay sends late; which triggers and foreign keys an insert meets.",
         "A few rows, as mapped.",
     ),
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import sql
@@ -51,9 +50,9 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.protocols.appended import AppendAbility, AppendedDelivery
+from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
 from workers.connectors.protocols.delivery import Answer
-from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.fence import DrillableDelivery
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -64,9 +63,8 @@ from workers.connectors.readings import (
     Width,
 )
 from workers.connectors.sinks.postgresql_ids import PostgresqlIds
-from workers.connectors.sinks.table import appending
+from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
-from workers.connectors.sinks.table.backwards import backwards_obstacles
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
 from workers.connectors.sinks.table.unfit import unfit
@@ -96,8 +94,7 @@ class PostgresqlTable:
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
-        self._columns: Mapping[str, WrittenColumn] | None = None
-        self._is_written = True
+        self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
@@ -140,20 +137,26 @@ class PostgresqlTable:
             return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """As AppendedDelivery.unrepresentable: the catalogue is asked once. Every row, where the mapping only reads."""
-        if self._columns is None:
+        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
+        if self._written is None:
             with snapshot_open(self.address) as connection:
                 opened = self._open(connection)
-                self._columns = facts_read(connection, opened.table).columns
-                self._is_written = not backwards_obstacles(opened)
-        if not self._is_written:
-            return pa.array(np.ones(batch.num_rows, bool))
-        return unfit(self.options, self._columns, batch)
+                self._written = (opened.mapped, facts_read(connection, opened.table).columns)
+        return unfit(*self._written, batch)
 
     def append(
         self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
     ) -> Answer:
         return appending.append(self.address, self._open, content, wait_seconds, owed)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[AppendedNamespace]:
+        """As DrillableDelivery.drill_namespace: a copy LIKE the table, in a schema of its own."""
+        reference = self.options.get("drill_connection") or self.options["connection"]
+        address = replace(self.address, reference=reference)
+        with drilling.namespace_open(address, self._open) as (schema, notes):
+            copy = PostgresqlTable({**self.options, "connection": reference, "schema": schema})
+            yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, UNDISCIPLINED.removesuffix("."))]
@@ -284,4 +287,4 @@ def _lane(extent: Extent) -> LaneReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[Record], type[AppendedDelivery]] = (PostgresqlTable, PostgresqlTable)
+    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery]] = (PostgresqlTable, PostgresqlTable)
