@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.utils import timezone
-from psycopg import sql
 
 from recovery_api.presets import Answer, preset_get, preset_names
 from recovery_api.services.ends import source_update
-from tests.integration.presets.library_table import LOST, SENT, Shop, audit, place
+from tests.integration.presets.library_table import LOST, SENT, Shop, audit
 
 SOURCES = [name for name in preset_names("source") if preset_get(name).answer is not Answer.REFUSED]
+SINKS = preset_names("sink")
 AUDITED = [name for name in SOURCES if preset_get(name).answer is not Answer.UNKNOWN]
 
 
+ADDS = re.compile(r"ALTER TABLE .*? UNIQUE;")
+
+
 def made(shop: Shop, name: str) -> None:
-    """The library's table, with the column that the test asks for where it lacks one."""
+    """The library's table, with the column that the source's test asks for where it lacks one."""
     preset = preset_get(name)
     shop.make(preset)
     if preset.added:
-        shop.run.execute(
-            sql.SQL("ALTER TABLE {} ADD COLUMN {} bigint GENERATED ALWAYS AS IDENTITY").format(
-                place(preset), sql.Identifier(preset.added)
-            )
-        )
+        (statement,) = ADDS.findall(" ".join(shop.test(preset)["problems"]))
+        shop.run.execute(statement)
     shop.fill(preset)
 
 
@@ -90,3 +92,53 @@ def test_an_older_table_of_the_library_serves_where_the_mapped_columns_are_there
         "CREATE TABLE mt_events (seq_id bigint PRIMARY KEY, id uuid, stream_id uuid, data jsonb, timestamp timestamptz)"
     )
     assert shop.test(preset_get("marten"))["is_usable"]
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if preset_get(name).added])
+def test_a_table_without_an_order_is_refused_with_the_exact_statement(shop: Shop, name: str) -> None:
+    preset = preset_get(name)
+    shop.make(preset)
+    report = shop.test(preset)
+    problem = " ".join(report["problems"])
+    assert not report["is_usable"] and "has not been added to the table yet" in problem, report
+    assert "in the order of their INSERT, not of their commit" in problem
+    shop.run.execute(ADDS.findall(problem)[0])
+    assert shop.test(preset)["is_usable"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SINKS)
+def test_a_librarys_inbox_tells_what_one_consumer_did_not_get(shop: Shop, spark: object, name: str) -> None:
+    """Message ids alone: complete by identity, never exactly once. A row that was only received is no acceptance."""
+    preset = preset_get(name)
+    assert preset.example is not None
+    shop.make(preset)
+    shop.letters_send(preset)
+    shop.consume(preset, SENT)
+    pipeline = shop.inbox_pipeline(preset)
+    if "accepted_when" in preset.options:
+        shop.receive(preset, LOST[-1])
+    found = audit(pipeline)
+    assert (found.status, found.lost_count) == (preset.example.owed, len(LOST)), found.says
+    if "accepted_when" in preset.options:
+        shop.mark(preset, LOST[-1])
+        shop.consume(preset, LOST[:-1])
+    else:
+        shop.consume(preset, LOST)
+    found = audit(pipeline)
+    assert (found.status, found.exit_code) == (preset.example.complete, 4), found.says
+    assert "contents and premature entries were not judged" in found.says
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_the_librarys_inbox_as_it_is_can_serve_and_several_consumers_need_one_named(shop: Shop, name: str) -> None:
+    preset = preset_get(name)
+    shop.make(preset)
+    shop.consume(preset, [1])
+    assert shop.test(preset)["is_usable"]
+    if column := preset.options.get("consumer_column"):
+        other = "00000000-0000-4000-9000-000000000002"
+        shop.receive(preset, 2, {column: other})
+        report = shop.test(preset)
+        assert not report["is_usable"] and "consumer" in " ".join(report["problems"]), report
+        assert shop.test(preset, consumer=other)["is_usable"]
