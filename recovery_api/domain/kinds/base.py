@@ -100,6 +100,10 @@ def _no_gaps(options: Options) -> Gaps | None:
     return None
 
 
+def _same(options: Options) -> str:
+    return ""
+
+
 def _nothing(options: Options) -> frozenset[Ability]:
     return frozenset()
 
@@ -110,7 +114,8 @@ def _keeps(options: Options) -> Retention:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
+    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O; `connector_instead`, asked
+    with parsed options, that of another one which these need ("": none).
 
     `label`: what pages call it. `says`: what it is. `shows`: what its connection test shows, a sentence each. `example`:
     options that describe one, for the documentation. `check` refuses parsed options that contradict each other.
@@ -129,6 +134,7 @@ class Kind:
     archetype: str | None = None
     abilities: frozenset[Ability] = frozenset()
     withheld: Callable[[Options], frozenset[Ability]] = _nothing
+    connector_instead: Callable[[Options], str] = _same
     check: Callable[[Options], object] | None = None
     spelling: Callable[[Options], Spelling] = _bigint
     gaps: Callable[[Options], Gaps | None] = _no_gaps

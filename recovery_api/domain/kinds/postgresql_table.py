@@ -37,6 +37,10 @@ def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
     return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
 
 
+def _connector_of_ids(options: Mapping[str, Any]) -> str:
+    return "workers.connectors.sinks.postgresql_ids.PostgresqlIds" if is_by_event_id(options) else ""
+
+
 KIND = Kind(
     name="postgresql_table",
     end="sink",
@@ -77,10 +81,11 @@ KIND = Kind(
             "reference",
         ),
     ),
-    connector="workers.connectors.sinks.postgresql_table.record_of",
+    connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
     archetype=Archetype.QUERYABLE,
     abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
     withheld=_record_alone,
+    connector_instead=_connector_of_ids,
     check=check,
     spelling=spelling_of,
     example={

@@ -329,6 +329,8 @@ def test_a_partitioned_inbox_is_read_whole(inboxes: Inboxes) -> None:
         ({}, "lifetime_seconds.*is not said"),
         ({"lifetime_seconds": 5, "is_append_only": True}, "rows stay"),
         ({"is_append_only": False}, "lifetime_seconds.*is not said"),
+        ({"lifetime_seconds": 60}, "no longer than the margin"),
+        ({**FOR_EVER, "is_effect": True}, "mark of an effect"),
         ({**FOR_EVER, "content": "body"}, "not read of a record that is met by id"),
         ({**FOR_EVER, "coordinate": ["id"]}, "not read"),
         ({**FOR_EVER, "event_id": None}, "event_id.*is missing"),
@@ -385,3 +387,11 @@ def test_a_source_says_of_its_ids_whether_they_can_stand_for_events(inboxes: Inb
     source = source_make("postgresql_outbox", inboxes.source_options())
     with source.hold_snapshot() as reading:
         assert isinstance(reading.ids, SourceIds) and (reading.ids.id_type, reading.ids.problem) == (IdType.UUID, "")
+
+
+def test_a_connection_test_shows_what_keeps_ids_from_standing_for_events(inboxes: Inboxes) -> None:
+    assert source_make("postgresql_outbox", inboxes.source_options()).test().is_usable
+    inboxes.bench.run.execute("ALTER TABLE outbox DROP CONSTRAINT outbox_message_id_key")
+    report = source_make("postgresql_outbox", inboxes.source_options()).test()
+    assert not report.is_usable and any("no UNIQUE constraint" in one for one in report.problems)
+    assert source_make("postgresql_outbox", {**inboxes.source_options(), NO_REUSE: False}).test().is_usable
