@@ -15,6 +15,12 @@ def absences_says(counts: LaneCounts) -> str:
     return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
+def judged_says(identity: Identity) -> str:
+    """Of which rows it holds, and what was not judged."""
+    rows = f" with {identity.consumer}" if identity.consumer else ""
+    return f"Events were matched{rows} by their ids alone: contents and premature entries were not judged."
+
+
 def headroom_says(identity: Identity) -> str:
     """Until when what is lost can be shown to be lost."""
     assert identity.shown_until is not None

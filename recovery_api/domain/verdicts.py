@@ -12,7 +12,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from recovery_api.domain.absences import absences_says, absences_unknown, headroom_says, identity_weaknesses
+from recovery_api.domain.absences import (
+    absences_says,
+    absences_unknown,
+    headroom_says,
+    identity_weaknesses,
+    judged_says,
+)
 from recovery_api.domain.counts import LaneCounts as LaneCounts
 from recovery_api.domain.counts import counts_sum, number_says
 from recovery_api.domain.findings import Cause
@@ -298,7 +304,7 @@ def _says(
             lines.append(f"{absences_says(counts)}.")
         if identity.shown_until:
             lines.append(headroom_says(identity))
-        lines.append("Events were matched by their ids alone: contents and premature entries were not judged.")
+        lines.append(judged_says(identity))
     return tuple(lines)
 
 

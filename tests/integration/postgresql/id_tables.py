@@ -61,6 +61,7 @@ class Inboxes:
     folder: Path
     source: dict[str, Any] = field(default_factory=dict)
     audits: int = 0
+    weaknesses: tuple[str, ...] = ()
 
     def commit(self, *numbers: int, minutes_ago: float = 0) -> None:
         self.bench.run.cursor().executemany(
@@ -98,6 +99,7 @@ class Inboxes:
         )
         with evidence_read(session or InProcess(), asked, lambda **_: None) as found:
             judged = lane_verdicts(found)
+        self.weaknesses = found.sink_reading.weaknesses
         return found, judged["0"]
 
     def total(self, verdict: Verdict) -> Total:

@@ -86,9 +86,11 @@ def test_masstransit_counts_what_one_consumer_consumed(inboxes: Inboxes) -> None
         inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     with pytest.raises(Unsuitable, match="ConsumerId"):
         inboxes.audit(inboxes.record(**{**OF_MASSTRANSIT, "consumer_column": None}))
-    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(ONE)))
+    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=f"{{{ONE}}}".upper()))
     assert findings(found) == [("lost", "received, not accepted", 2), ("lost", None, 3)]
-    assert verdict.status is Status.OWED
+    assert verdict.status is Status.OWED and f"ConsumerId is {{{ONE}}}".lower() in " ".join(verdict.says).lower()
+    _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(id_of(5))))
+    assert any("No row is of consumer" in one and str(OTHER) in one for one in inboxes.weaknesses)
     inboxes.bench.run.execute('UPDATE "InboxState" SET "Consumed" = now() WHERE "ConsumerId" = %s', [ONE])
     consumed(inboxes, 3)
     _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(ONE)))
@@ -358,6 +360,7 @@ def test_a_record_of_ids_says_what_it_is_and_is_never_fired_into(inboxes: Inboxe
     consumed(inboxes, 1)
     record = record_make("postgresql_table", inboxes.record(**OF_MASSTRANSIT))
     report = record.test()
+    assert any("only one there" in one for one in report.weaknesses)
     assert report.is_usable and report.facts["consumer"] == str(ONE) and report.sample and report.sample["rows"]
     assert any("mark of an effect" in one for one in report.weaknesses)
     capability = record.capability()

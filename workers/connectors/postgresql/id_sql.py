@@ -73,9 +73,15 @@ class IdSql:
     def counted(self, consumer: str | None) -> Composable:
         """Which rows count: the filter's, and the one consumer's."""
         counted = filter_sql(conditions_of(self.options, "filter"), self.types)
-        if self.consumer is None or consumer is None:
+        if consumer is None:
             return counted
-        return sql.SQL("{} AND {} = {}").format(counted, self.consumer, sql.Literal(consumer))
+        return sql.SQL("{} AND {}").format(counted, self.consumed_by(consumer))
+
+    def consumed_by(self, consumer: str) -> Composable:
+        """Which rows are that consumer's: compared in the column's own type, so that no spelling of it matters."""
+        term = self._term("consumer_column")
+        column = self._text(term) if term.path else column_of_row(term.column)
+        return sql.SQL("{} = {}").format(column, sql.Literal(consumer))
 
     @property
     def accepted_code(self) -> Composable:

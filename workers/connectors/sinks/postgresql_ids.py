@@ -267,6 +267,11 @@ class PostgresqlIds:
         )
         return [one for (one,) in connection.execute(query)]
 
+    def _has_rows(self, connection: psycopg.Connection[Any], condition: sql.Composable) -> bool:
+        query = sql.SQL("SELECT EXISTS (SELECT FROM {} AS {} WHERE {})")
+        row = connection.execute(query.format(self._name, sql.Identifier(ROW), condition)).fetchone()
+        return bool(row and row[0])
+
     def _consumer_says(self, opened: OpenedIds) -> str:
         if opened.consumer is None:
             return ""
@@ -280,11 +285,14 @@ class PostgresqlIds:
     def _weaknesses(self, connection: psycopg.Connection[Any], opened: OpenedIds) -> list[str]:
         """What the table itself makes weaker, or what makes two ids one there."""
         said = []
-        if opened.ids.consumer is not None and opened.consumer is not None and self.options["consumer"] is not None:
-            found = self._consumers(connection, opened.ids.consumer)
-            if found and opened.consumer not in found and len(found) <= CONSUMERS_NAMED:
-                names = ", ".join(repr(one) for one in found)
-                said.append(f"No row is of consumer {opened.consumer!r}; there are rows of {names}.")
+        if opened.ids.consumer is not None and opened.consumer is not None:
+            if self.options["consumer"] is None:
+                said.append(
+                    f"No consumer is named: {opened.consumer!r} was the only one there, and its rows were taken."
+                )
+            elif not self._has_rows(connection, opened.ids.consumed_by(opened.consumer)):
+                names = ", ".join(repr(one) for one in self._consumers(connection, opened.ids.consumer))
+                said += [f"No row is of consumer {opened.consumer!r}; there are rows of {names}."] if names else []
         if (column := opened.ids.id_column) is not None:
             given = {"table": opened.table.oid, "column": column}
             said += [
