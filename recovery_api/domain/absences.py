@@ -59,10 +59,8 @@ def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str
     return tuple(reasons)
 
 
-def identity_weaknesses(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
+def identity_weaknesses(counts: LaneCounts, identity: Identity) -> tuple[str, ...]:
     """What else was seen of ids that meet nothing: no hazard, and no proof of anything."""
-    if identity is None:
-        return ()
     said = []
     if counts.ids_unmatched:
         said.append(

@@ -141,7 +141,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     status = _status(counts, evidence, doubts)
     matching = "by coordinate" if counts.rows_by_coordinate else "by payload"
     matching = evidence.identity.matching if evidence.identity else matching
-    instances = "per event" if counts.coordinates_ascending else "by payload"
+    instances = "per event" if counts.coordinates_ascending or evidence.identity else "by payload"
     return Verdict(
         lane=lane,
         frontier=frontier,
@@ -158,7 +158,8 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
         details=_details(frontier, counts, retained, journal, f"Matched {matching}, counted {instances}."),
         unknown_because=doubts if status is Status.UNKNOWN else _unknown_because(frontier, counts, evidence),
         given=evidence.given,
-        weaknesses=evidence.weaknesses + _weaknesses(counts) + identity_weaknesses(counts, evidence.identity),
+        weaknesses=evidence.weaknesses
+        + (identity_weaknesses(counts, evidence.identity) if evidence.identity else _weaknesses(counts)),
         grounds=evidence.grounds + ((evidence.identity.lifetime.says(),) if evidence.identity else ()),
         identity=evidence.identity,
     )

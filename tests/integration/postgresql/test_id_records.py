@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import BadInput, Refused, Unsuitable
+from recovery_api.domain.errors import BadInput, Refused, TerminalError, Unsuitable
 from recovery_api.domain.identity import NO_REUSE, IdType
 from recovery_api.domain.outcomes import Status
 from tests.integration.postgresql.id_tables import (
@@ -398,3 +398,17 @@ def test_a_connection_test_shows_what_keeps_ids_from_standing_for_events(inboxes
     report = source_make("postgresql_outbox", inboxes.source_options()).test()
     assert not report.is_usable and any("no UNIQUE constraint" in one for one in report.problems)
     assert source_make("postgresql_outbox", {**inboxes.source_options(), NO_REUSE: False}).test().is_usable
+
+
+@pytest.mark.parametrize("options", [{"consumer": "orders"}, {"accepted_when": "ReceiveCount > 'many'"}])
+def test_a_value_that_the_column_cannot_have_is_a_problem_and_no_crash(
+    inboxes: Inboxes, options: dict[str, Any]
+) -> None:
+    inboxes.bench.run.execute(MASSTRANSIT)
+    inboxes.commit(1)
+    consumed(inboxes, 2)
+    record = inboxes.record(**{**OF_MASSTRANSIT, **options})
+    with pytest.raises(TerminalError):
+        inboxes.audit(record)
+    report = record_make("postgresql_table", record).test()
+    assert not report.is_usable and report.problems
