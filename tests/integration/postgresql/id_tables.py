@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.verdicts import Total, Verdict, verdict_total
 from tests.integration.postgresql.mapped_tables import Bench
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified, Evidence, evidence_read
+from workers.evidence.store import parts_of
 from workers.recovery.verdicts import lane_verdicts
 from workers.spark.tasks import InProcess
 
@@ -38,6 +41,9 @@ CREATE TABLE received_messages (
 )
 """
 """eventuate-tram-core, its PostgreSQL schema."""
+
+ONE, OTHER = uuid.UUID(int=1 << 65), uuid.UUID(int=1 << 66)
+"""Two consumers."""
 
 OF_MASSTRANSIT = {
     "table": "InboxState",
@@ -104,3 +110,23 @@ class Inboxes:
 
     def total(self, verdict: Verdict) -> Total:
         return verdict_total({"0": verdict})
+
+
+def consumed(inboxes: Inboxes, *numbers: int, consumer: Any = ONE, is_consumed: bool = True) -> None:
+    for number in numbers:
+        inboxes.bench.run.execute(
+            'INSERT INTO "InboxState" ("MessageId", "ConsumerId", "Consumed") VALUES (%s, %s, CASE WHEN %s THEN now() END)',
+            [id_of(number), consumer, is_consumed],
+        )
+
+
+def processed(inboxes: Inboxes, *ids: Any, type_: str = "uuid PRIMARY KEY") -> dict[str, Any]:
+    inboxes.bench.run.execute(f"CREATE TABLE IF NOT EXISTS processed_messages (id {type_})")
+    for one in ids:
+        inboxes.bench.run.execute("INSERT INTO processed_messages VALUES (%s)", [one])
+    return inboxes.record(table="processed_messages", event_id="id", **FOR_EVER)
+
+
+def findings(found: Any) -> list[tuple[str, str | None, int]]:
+    rows = [row for part in parts_of(found.directory) for row in pq.read_table(part).to_pylist()]
+    return sorted(((row["finding"], row["cause"], row["position"]) for row in rows), key=lambda row: row[2])

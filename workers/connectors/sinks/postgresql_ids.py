@@ -19,7 +19,7 @@ from psycopg import sql
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
-from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.errors import AccessDenied, Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.identity import MARK, IdType, Lifetime
 from recovery_api.domain.restores import SinkMemory
@@ -228,6 +228,10 @@ class PostgresqlIds:
             raise Unsuitable(place, problem, "Name the table that holds the rows.")
         ids = IdSql.of(self.options, table)
         privileges_check(connection, table, list(ids.types))
+        row = connection.execute("SELECT has_table_privilege(%s::bigint::oid, 'SELECT')", [table.oid]).fetchone()
+        if row is None or not row[0]:
+            problem = f"role {server.role!r} may read some columns only, and ids are read by the table's pages"
+            raise AccessDenied(place, problem, f"GRANT SELECT ON {place} TO {server.role}.")
         if table.is_row_security_active:
             remedy = "Grant BYPASSRLS, or use a role that the policies do not concern."
             raise Unsuitable(place, "row-level security hides rows from this role", remedy)
