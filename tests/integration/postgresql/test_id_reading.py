@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ from tests.integration.postgresql.id_tables import (
 from tests.integration.postgresql.mapped_tables import Bench, rows_of
 from workers.connectors.readings import SourceIds
 from workers.connectors.registry import record_make, source_make
+
+README = Path(__file__).resolve().parents[3] / "README.md"
 
 
 def test_types_that_can_never_be_equal_are_refused(inboxes: Inboxes) -> None:
@@ -65,6 +69,15 @@ def test_what_must_be_said_of_a_record_of_ids_is_not_guessed(
 ) -> None:
     with pytest.raises(BadInput, match=problem):
         record_make("postgresql_table", {**inboxes.record(table="seen", event_id="id"), **options})
+
+
+def test_readmes_record_of_ids_can_be_read_as_it_stands_there(inboxes: Inboxes) -> None:
+    section = README.read_text(encoding="utf-8").partition("## A sink that knows only message ids")[2]
+    command = section.partition("./fencepost ")[2].partition("\n\n")[0].replace("\\\n", " ")
+    options = dict(word.split("=", 1) for word in shlex.split(command) if "=" in word)
+    processed(inboxes, id_of(1))
+    report = record_make("postgresql_table", {**options, "connection": inboxes.bench.reference()}).test()
+    assert report.is_usable and report.facts["id_type"] == "uuid"
 
 
 def test_a_record_of_coordinates_takes_nothing_of_ids(bench: Bench) -> None:
