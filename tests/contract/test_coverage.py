@@ -8,8 +8,8 @@ import importlib.util
 import pytest
 
 from recovery_api.domain.abilities import DELIVERIES, READINGS, RECORDS, Ability
-from recovery_api.domain.kinds.base import KINDS, kind_get
-from tests.contract.benches import module_of
+from recovery_api.domain.kinds import kind_get
+from tests.contract.benches import KINDS_OURS, module_of
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
 from workers.connectors.protocols.record import OrderedRecord, Record
@@ -33,21 +33,21 @@ def test_every_ability_has_its_protocol() -> None:
     assert set(PROTOCOLS) == set(Ability)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS_OURS)
 def test_every_kind_has_a_bench(kind: str) -> None:
     module = module_of(kind)
     assert "" in module.MAKES
     assert all(reason for reason in module.CANNOT.values())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS_OURS)
 def test_every_kind_declares_how_it_is_read(kind: str) -> None:
     found = kind_get(kind)
     assert found.abilities & (READINGS if found.end == "source" else RECORDS | DELIVERIES)
     assert not found.abilities & (RECORDS | DELIVERIES if found.end == "source" else READINGS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS_OURS)
 def test_every_connector_has_what_its_kind_declares_and_no_more(kind: str) -> None:
     found = kind_get(kind)
     make = source_make if found.end == "source" else record_make
@@ -63,7 +63,7 @@ def test_every_connector_has_what_its_kind_declares_and_no_more(kind: str) -> No
 
 @pytest.mark.parametrize(("suite", "abilities"), SUITES.items())
 def test_every_declared_ability_has_a_suite(suite: str, abilities: set[Ability]) -> None:
-    if any(kind_get(kind).abilities & abilities for kind in KINDS):
+    if any(kind_get(kind).abilities & abilities for kind in KINDS_OURS):
         assert importlib.util.find_spec(f"tests.contract.{suite}.test_{suite}") is not None
 
 
@@ -72,4 +72,4 @@ def test_every_expected_failure_names_a_test() -> None:
     for suite in SUITES:
         if importlib.util.find_spec(f"tests.contract.{suite}") is not None:
             names |= set(dir(importlib.import_module(f"tests.contract.{suite}.test_{suite}")))
-    assert {test for kind in KINDS for test in module_of(kind).CANNOT} <= names
+    assert {test for kind in KINDS_OURS for test in module_of(kind).CANNOT} <= names

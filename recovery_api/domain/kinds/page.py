@@ -42,7 +42,8 @@ ALONE = "read_only"
 
 def table() -> str:
     """Markdown: one row a kind and way to use it."""
-    rows = [row for name in KINDS for row in _rows(kind_get(name))]
+    ours = [name for name, module in KINDS.items() if module.startswith(__package__ or "")]
+    rows = [row for name in ours for row in _rows(kind_get(name))]
     head = ("Kind", "End", "What it can", "What may be promised", "Until when")
     lines = ["| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)]
     return "\n".join(lines) + "\n"
