@@ -20,8 +20,8 @@ READ = {
     ),
     Ability.IMMUTABLE_BELOW: (
         "immutable below a frontier, which reading count and digest again shows",
-        "a safe frontier, attested by who writes it; what changed below it ends that ground",
-        "as long as what was written is kept; what is gone is found gone, and is unknown",
+        "a safe frontier, attested by its owner or assumed, and said; what changes below it while it is read makes it unknown",
+        "as long as what was written is kept; below the oldest event that is left, unknown",
     ),
 }
 """By how a source is read: the words, what may be promised of it, and until when."""
