@@ -91,9 +91,8 @@ def _kind(kind_name: str, end: str) -> Kind:
 
 
 def _make(kind: Kind, options: Mapping[str, Any]) -> object:
-    parsed = options_parse(kind, options)
-    module, _, name = (kind.connector_instead(parsed) or kind.connector).rpartition(".")
-    made: object = getattr(importlib.import_module(module), name)(parsed)
+    module, _, name = kind.connector.rpartition(".")
+    made: object = getattr(importlib.import_module(module), name)(options_parse(kind, options))
     return made
 
 

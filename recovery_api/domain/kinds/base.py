@@ -100,10 +100,6 @@ def _no_gaps(options: Options) -> Gaps | None:
     return None
 
 
-def _same(options: Options) -> str:
-    return ""
-
-
 def _nothing(options: Options) -> frozenset[Ability]:
     return frozenset()
 
@@ -114,8 +110,7 @@ def _keeps(options: Options) -> Retention:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O; `connector_instead`, asked
-    with parsed options, that of another one which these need ("": none).
+    """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
 
     `label`: what pages call it. `says`: what it is. `shows`: what its connection test shows, a sentence each. `example`:
     options that describe one, for the documentation. `check` refuses parsed options that contradict each other.
@@ -134,7 +129,6 @@ class Kind:
     archetype: str | None = None
     abilities: frozenset[Ability] = frozenset()
     withheld: Callable[[Options], frozenset[Ability]] = _nothing
-    connector_instead: Callable[[Options], str] = _same
     check: Callable[[Options], object] | None = None
     spelling: Callable[[Options], Spelling] = _bigint
     gaps: Callable[[Options], Gaps | None] = _no_gaps
@@ -149,6 +143,7 @@ KINDS = {
     "postgresql_outbox": "recovery_api.domain.kinds.postgresql_outbox",
     "postgresql_kit": "recovery_api.domain.kinds.postgresql_kit",
     "postgresql_table": "recovery_api.domain.kinds.postgresql_table",
+    "archive_files": "recovery_api.domain.kinds.archive_files",
     "memory": "recovery_api.domain.kinds.memory",
 }
 

@@ -32,13 +32,14 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
-def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
-    is_effect = options["is_effect"] and not is_by_event_id(options)
-    return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
+DELIVERED = frozenset({Ability.APPENDED, Ability.DRILLED})
 
 
-def _connector_of_ids(options: Mapping[str, Any]) -> str:
-    return "workers.connectors.sinks.postgresql_ids.PostgresqlIds" if is_by_event_id(options) else ""
+def _withheld(options: Mapping[str, Any]) -> frozenset[Ability]:
+    """A table of ids answers by no range and is never the effect; another is the effect only where that is said."""
+    if is_by_event_id(options):
+        return DELIVERED | {Ability.RECORD_BY_RANGE}
+    return frozenset({Ability.RECORD_BY_SCAN}) | (frozenset() if options["is_effect"] else DELIVERED)
 
 
 KIND = Kind(
@@ -81,11 +82,10 @@ KIND = Kind(
             "reference",
         ),
     ),
-    connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
+    connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
-    withheld=_record_alone,
-    connector_instead=_connector_of_ids,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN}) | DELIVERED,
+    withheld=_withheld,
     check=check,
     spelling=spelling_of,
     example={

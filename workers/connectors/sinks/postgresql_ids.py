@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -36,6 +36,7 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
 from workers.connectors.protocols.appended import AppendAbility
 from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.record import IdRecord
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -379,3 +380,7 @@ def _pages(low: int, high: int | None) -> sql.Composable:
     if high is None:
         return from_low
     return sql.SQL("{} AND {} < {}::tid").format(from_low, ctid, sql.Literal(f"({high},0)"))
+
+
+if TYPE_CHECKING:
+    _is_checked: type[IdRecord] = PostgresqlIds
