@@ -34,11 +34,8 @@ from workers.connectors.postgresql.indexes import exact_uniques
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
-from workers.connectors.protocols.appended import AppendAbility
-from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.record import IdRecord
 from workers.connectors.readings import (
-    BatchDigest,
     ConnectionReport,
     CoordinateRange,
     LaneReading,
@@ -126,20 +123,6 @@ class PostgresqlIds:
         if server.system_identifier is None or server.timeline is None:
             return SinkMemory("")
         return SinkMemory(f"{server.system_identifier}/{server.timeline}/{server.database}/{opened.table.oid}")
-
-    def append_ability(self) -> AppendAbility:
-        """Never: a row here is a mark."""
-        return AppendAbility(False, False, False, (MARK,))
-
-    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """None of it: what is owed is listed with its content, and sent by whoever has the effect."""
-        return pa.repeat(pa.scalar(False), batch.num_rows)
-
-    def append(
-        self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
-    ) -> Answer:
-        """Raises: Refused, whatever is asked: nobody fires into a record of marks."""
-        raise Refused("Adding rows to a record of ids", "a row there is the mark of an effect, not the effect", MARK)
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record of ids. Changes nothing."""
