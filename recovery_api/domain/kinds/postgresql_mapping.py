@@ -6,9 +6,10 @@ What a mapped value may be written as, `recovery_api.domain.mapping` says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import TABLE_SPELLINGS, Spelling
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Gaps, Option
 from recovery_api.domain.mapping import ON_PATHS, Condition, Term, filter_parse, filter_text, term_parse
@@ -55,7 +56,7 @@ CONTENT_FORMATS = {
 
 MAY_BE = "A column, column->a->b (JSON), =constant, or joined.column."
 
-MAPPING_OPTIONS = (
+_OPTIONS = (
     Option("schema", "The table's schema, exactly as the catalogue spells it.", default="public"),
     Option("table", "The table or view, exactly as the catalogue spells it, without quotes.", is_required=True),
     Option(
@@ -69,7 +70,7 @@ MAPPING_OPTIONS = (
         "What the coordinate is: bigint, unsigned, pg_lsn, or xid8_bigint for two columns.",
         type="choice",
         default=Spelling.BIGINT.value,
-        choices=tuple(spelling.value for spelling in Spelling),
+        choices=tuple(spelling.value for spelling in TABLE_SPELLINGS),
     ),
     Option("event_id", f"The event's own id; shown, never matched. {MAY_BE}"),
     Option("key", f"Whose event it is. {MAY_BE}"),
@@ -104,6 +105,8 @@ MAPPING_OPTIONS = (
         "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
     ),
 )
+
+MAPPING_OPTIONS = tuple(replace(option, decides=True) for option in _OPTIONS)
 
 
 def spelling_of(options: Mapping[str, Any]) -> Spelling:
