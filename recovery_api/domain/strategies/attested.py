@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.drills import DrillName
 from recovery_api.domain.outcomes import Outcome
 from recovery_api.domain.recovery_states import APPENDING, FINISHED, READING, REQUESTED, SETTLING, VERIFYING
 from recovery_api.domain.strategies.base import Fact, Strategy, StrategyStep
@@ -72,6 +73,7 @@ ATTESTED = Strategy(
     conditions=("P1", "P2", "P3", "P4", "C1", "record", "content", "order", "floor", "horizon"),
     attestations=(RELAY_DRAINED, ONLY_RECOVERER),
     outcomes=frozenset(Outcome) - {Outcome.EXACTLY_ONCE, Outcome.FENCED, Outcome.COMPLETE_HAND_OVER_UNVERIFIED},
+    drills=tuple(DrillName),
 )
 
 
