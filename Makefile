@@ -10,7 +10,7 @@ TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
+.PHONY: help venv demo readme test test-fast presets kit-release lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -78,6 +78,9 @@ guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
+
+presets: venv  ## docs/presets.md, from the preset files
+	@$(PY) -m recovery_api.presets.page > docs/presets.md
 
 kit-release: venv  ## freeze today's text of the sink kit under its version number (ARGS=--again until it is installed anywhere)
 	@$(PY) -m workers.connectors.sinks.kit.releases $(ARGS)

@@ -155,7 +155,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "void_says": audit.void_says,
         "frontier": _frontier(audit.pipeline, audit.frontier),
         "lost": audit.lost_count,
-        "premature": audit.premature_count,
+        "premature": None if audit.is_by_identity else audit.premature_count,
         "duplicates": audit.duplicate_count,
         "acknowledged": audit.acknowledged_count,
         "obligations": audit.obligation_count,

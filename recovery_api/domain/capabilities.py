@@ -54,3 +54,5 @@ class Capability:
     """A valid unique constraint on the identity, checked at once, refuses what a stopped relay may still send."""
     unappended_because: str = ""
     """Where nothing may be appended to a sink that could be appended to: why, and what to grant."""
+    mark_because: str = ""
+    """Where a row in the record is only the mark of an effect: why nothing is ever fired into it."""

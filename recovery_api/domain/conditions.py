@@ -82,6 +82,7 @@ class PlanEvidence:
 def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Condition]:
     """P1 to P4, C1, record, content, order, floor and horizon, as a person reads them. Source: Sections 5, 7, 8."""
     return [
+        *_effect(capability),
         _hazard_free(evidence),
         _previous_run_over(capability),
         _frontier_safe(evidence),
@@ -93,6 +94,15 @@ def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Con
         _floor(evidence),
         _horizon(capability),
     ]
+
+
+def _effect(capability: Capability) -> list[Condition]:
+    """Asked first, and only where it does not hold: nothing else about a delivery matters then."""
+    if not capability.mark_because:
+        return []
+    asks = "Would a row in the record be the effect itself?"
+    remedy = "Hand the events of this plan to whoever sends them to the consumer; the next audit shows which ids have arrived."
+    return [Condition("effect", asks, False, capability.mark_because, remedy, blocks=True)]
 
 
 def conditions_refusal(conditions: list[Condition]) -> Condition | None:

@@ -101,10 +101,11 @@ def status_lines(rows: list[Row]) -> list[str]:
 
 
 def audit_lines(row: Row) -> list[str]:
+    premature = "not judged" if row["premature"] is None else f"{row['premature']:,}"
     lines = [
         f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
         f"  {row['says']}",
-        f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
+        f"  lost {row['lost']:,}, premature {premature}, duplicates {row['duplicates']:,}, "
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
     ]
     for lane, found in sorted(row["lanes"].items()):

@@ -16,16 +16,16 @@ LOOKED_BACK = 200
 """How many audits and plans of a source are looked through for what was proven."""
 
 
-def attested_by(source: Source) -> str:
-    """Who gave the owner's word for this source, and when; "" where nobody did."""
-    if not source.options.get(WORD):
+def attested_by(source: Source, word: str = WORD) -> str:
+    """Who gave the owner's word `word` for this source, and when; "" where nobody did."""
+    if not source.options.get(word):
         return ""
     about = {"end": "source", "end_id": str(source.pk)}
     kinds = (EventKind.END_REGISTERED, EventKind.END_CHANGED)
     told = Event.objects.filter(kind__in=kinds, data__contains=about).order_by("-id")
     for event in told:
         said = event.data.get("options") or event.data.get("after") or {}
-        if said.get(WORD):
+        if said.get(word):
             return f"{event.actor} on {event.at:%Y-%m-%d %H:%M} UTC"
     return f"{source.created_by} on {source.created_at:%Y-%m-%d %H:%M} UTC"
 

@@ -142,13 +142,15 @@ class AuditShape(serializers.Serializer):
     pipeline = serializers.CharField()
     status = serializers.ChoiceField(AuditStatus.values)
     says = serializers.CharField(allow_blank=True)
-    exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given.")
+    exit_code = serializers.IntegerField(
+        help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given or by identity."
+    )
     is_full = serializers.BooleanField()
     is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
     void_says = serializers.CharField(help_text="Why it is void; empty where it is not.")
     frontier = maybe(serializers.CharField)
     lost = WideField()
-    premature = WideField()
+    premature = maybe(WideField, help_text="Null: not judged, since the record knows only message ids.")
     duplicates = WideField()
     acknowledged = WideField()
     obligations = WideField()

@@ -22,7 +22,7 @@ from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.kernel import fold
 from workers.evidence.ranges import MeetSpec
-from workers.spark import ranges
+from workers.evidence import ranges
 from workers.spark.meet import meet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

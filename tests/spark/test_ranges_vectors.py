@@ -18,7 +18,7 @@ from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.spark import ranges
+from workers.evidence import ranges
 
 pytestmark = pytest.mark.spark
 

@@ -19,6 +19,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding
 from recovery_api.models import Intent, Pipeline, Plan
@@ -118,6 +119,7 @@ def request_make(
         remembered={} if plan else remembered_make(pipeline),
         earlier=earlier_of_plan(plan) if plan else earlier_of_audit(pipeline),
         attested_by=attested_by(pipeline.source),
+        ids_attested_by=attested_by(pipeline.source, NO_REUSE),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,

@@ -13,6 +13,7 @@ from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.kinds import deciding
 from recovery_api.domain.plans import (
     BatchCounts,
     PlanVerdict,
@@ -141,7 +142,8 @@ def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
     return BatchCounts(
         provably_missing=found.batch_count,
         unknowable=sum(one.floor_uncovered for one in counts),
-        acknowledged=sum(one.acknowledged for one in counts),
+        acknowledged=sum(one.acknowledged + one.absent_acknowledged for one in counts),
+        trimmed=sum(one.absent_unknown - one.absent_acknowledged for one in counts),
         altered_at_the_sink=sum(one.lost_hidden for one in counts),
         not_representable=unrepresentable,
     )
@@ -187,6 +189,10 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
             lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
         },
         scope_digest=scope_digest(scope),
+        ends={
+            "source": deciding(found.spec.source.kind, found.spec.source.options),
+            "sink": deciding(found.spec.sink.kind, found.spec.sink.options),
+        },
         capability=capability,
         history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},
         batch_digest=found.batch_digest,

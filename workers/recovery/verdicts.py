@@ -19,7 +19,7 @@ from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import Retention, gaps_of, retention_of
 from recovery_api.domain.statuses import given_says
-from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
+from recovery_api.domain.verdicts import Below, LaneCounts, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
@@ -95,12 +95,16 @@ def audit_write(
         weaknesses=weaknesses(found, judged, paths),
         source_snapshot=found.source_reading.identity,
         sink_snapshot=found.sink_reading.identity,
-        matching="by coordinate" if any(one.rows_by_coordinate for one in counts) else "by payload",
+        matching=next(iter(judged.values())).matching if found.identity else _matching(counts),
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
     )
+
+
+def _matching(counts: Sequence[LaneCounts]) -> str:
+    return "by coordinate" if any(one.rows_by_coordinate for one in counts) else "by payload"
 
 
 def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str, Any]:
@@ -189,13 +193,17 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
             below=below,
             unread=_unread(found, lane.reading),
             doubts=_doubts(found, lane),
-            given=_given(safe) + tuple(attested) + (certified.given if below is Below.CERTIFIED and certified else ()),
+            given=_given(safe)
+            + _given_ids(found)
+            + tuple(attested)
+            + (certified.given if below is Below.CERTIFIED and certified else ()),
             weaknesses=(safe.weakness,) if safe.weakness else (),
             grounds=(
                 f"Safe frontier by {safe.ground}: {safe.says}",
                 f"Source snapshot {found.source_reading.identity}",
                 f"Sink snapshot {found.sink_reading.identity}",
             ),
+            identity=found.identity,
         ),
     )
 
@@ -203,6 +211,14 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
 def _given(safe: SafeFrontier) -> tuple[str, ...]:
     """What the safe frontier takes on somebody's word, or assumes, as *given …* goes on. Empty: it is proven."""
     return () if safe.standing is Standing.PROVEN else (given_says(safe.standing, safe.given),)
+
+
+def _given_ids(found: Evidence) -> tuple[str, ...]:
+    """That an id stands for its event for ever is its owner's word: no catalogue shows it."""
+    if found.identity is None:
+        return ()
+    by = f" ({found.ids_attested_by})" if found.ids_attested_by else ""
+    return (f"the owner's word that no event id is ever used again{by}",)
 
 
 def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:

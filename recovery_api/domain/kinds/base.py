@@ -22,7 +22,10 @@ _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: what it is called, what it accepts, what it means to a person."""
+    """One option: what it is called, what it accepts, what it means to a person.
+
+    `decides`: which rows count, or as what. Under another value an earlier verdict or plan is about something else.
+    """
 
     name: str
     says: str
@@ -32,6 +35,7 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+    decides: bool = False
 
 
 class HasOptions(Protocol):
@@ -185,6 +189,13 @@ def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(kind, Kind) and kind.check is not None:
         kind.check(parsed)
     return parsed
+
+
+def deciding(kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of an end's options that decide which rows count, and as what, with their defaults."""
+    kind = kind_get(kind_name)
+    parsed = options_parse(kind, options)
+    return {option.name: parsed[option.name] for option in kind.options if option.decides}
 
 
 def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:

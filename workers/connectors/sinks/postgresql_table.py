@@ -17,6 +17,7 @@ from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
 from recovery_api.domain.restores import SinkMemory
@@ -61,6 +62,7 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
+from workers.connectors.sinks.postgresql_ids import PostgresqlIds
 from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
@@ -75,6 +77,11 @@ UNDISCIPLINED = (
 )
 ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
+
+
+def record_of(options: Mapping[str, Any]) -> PostgresqlTable | PostgresqlIds:
+    """The table as its options say it is met: by coordinate, or by message id."""
+    return PostgresqlIds(options) if is_by_event_id(options) else PostgresqlTable(options)
 
 
 class PostgresqlTable:
@@ -96,7 +103,7 @@ class PostgresqlTable:
             ability = append_ability(connection, opened)
             unique = is_coordinate_unique(connection, opened.mapped, opened.table)
             may_lose = opened.table.persistence == "u" or bool(durability_weaknesses(connection))
-        is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
+        is_complete = self.options["is_append_only"] is not False and not opened.server.is_in_recovery
         return Capability(
             archetype=Archetype.QUERYABLE,
             can_read_record=True,
@@ -241,7 +248,7 @@ class PostgresqlTable:
         said = []
         if opened.server.is_in_recovery:
             said.append("This is a replica: what the primary accepted since is not here. Register the primary.")
-        if not self.options["is_append_only"]:
+        if self.options["is_append_only"] is False:
             said.append("The table is not said to be append-only: what was accepted may be gone from it.")
         return said
 
