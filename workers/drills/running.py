@@ -9,12 +9,13 @@ from django.utils import timezone
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.drills import DRILLS, DrillName, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
 from workers.connectors.protocols.appended import AppendedNamespace
 from workers.connectors.protocols.fence import DrillNamespace
-from workers.connectors.registry import delivery_make, has_ability
+from workers.connectors.registry import delivery_make
 from workers.connectors.tested import capability_tested
 from workers.drills.appended import drill_append
 from workers.drills.script import drill_play
@@ -33,7 +34,7 @@ def drill_run(intent: Intent, report: Any) -> None:
     report(step="asking the sink what it can do")
     capability = capability_tested(kind, options)
     strategy = strategy_of(capability)
-    has_namespace = has_ability(kind, Ability.DRILLED)
+    has_namespace = Ability.DRILLED in abilities_of(kind, options)
     preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None
     names = drill_names(intent.arguments.get("names") or [])
     results: list[DrillResult] = []

@@ -15,16 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery_api.domain.abilities import DELIVERIES, Ability
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.kinds import kind_get
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
-from workers.connectors.registry import delivery_make, record_make, source_make
+from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
 from workers.evidence import schemas
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
@@ -48,8 +47,8 @@ class EndSpec:
         return record_make(self.kind, self.options)
 
     def delivery(self) -> Delivery | None:
-        """The way into the sink, whatever its ability. None: it is a record alone."""
-        return delivery_make(self.kind, self.options) if kind_get(self.kind).abilities & DELIVERIES else None
+        """None: the sink is a record alone."""
+        return delivery_find(self.kind, self.options)
 
     def fenced(self) -> FencedDelivery:
         return delivery_make(self.kind, self.options, Ability.FENCED)

@@ -103,6 +103,7 @@ KIND = Kind(
             " cannot show it.",
             type="boolean",
             default=False,
+            is_word=True,
         ),
         Option(
             NO_REUSE,

@@ -32,6 +32,11 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
+def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
+    is_effect = options["is_effect"] and not is_by_event_id(options)
+    return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
+
+
 KIND = Kind(
     name="postgresql_table",
     end="sink",
@@ -75,6 +80,7 @@ KIND = Kind(
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
     abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
+    withheld=_record_alone,
     check=check,
     spelling=spelling_of,
     example={

@@ -98,7 +98,7 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
     sent = []
     for batch in spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece)):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
-        is_refused = delivery.unrepresentable(batch) if delivery else pa.array([False] * batch.num_rows, pa.bool_())
+        is_refused = pa.repeat(False, batch.num_rows) if delivery is None else delivery.unrepresentable(batch)
         refused.append(batch.select(["lane", "position", "ordinal"]).filter(is_refused))
         if record.needs_order:
             sent.append(batch.select(["position", "ordinal", "key"]).filter(pc.invert(is_refused)))
