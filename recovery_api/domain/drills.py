@@ -129,7 +129,12 @@ def not_applicable(
         reason = (
             "Sinks of this kind give a drill no namespace of its own, and a drill never touches a pipeline's record."
         )
-    elif name is DrillName.EXPIRED_DEDUPLICATION and archetype is Archetype.FENCED and not capability.has_identity_key:
+    elif name is DrillName.IN_FLIGHT_STRAGGLER and capability.may_append and not capability.absorbs_late_sends:
+        reason = (
+            "Nothing at this sink refuses a send that comes late, so there is nothing to prove: each recovery asks for a "
+            "person's word that none is on its way."
+        )
+    elif name is DrillName.EXPIRED_DEDUPLICATION and not (capability.has_identity_key or capability.may_append):
         reason = "This sink keeps no identities, so none can expire: its recoveries rest on fence and record alone."
     else:
         return None

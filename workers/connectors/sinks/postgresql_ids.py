@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import UNFENCED as UNFENCED_PATH
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
@@ -106,7 +107,7 @@ class PostgresqlIds:
         )
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
-        return [("table", None, "whoever may write the table is a path into the record that no protocol checks")]
+        return [(UNFENCED_PATH, None, "whoever may write the table is a path into the record that no protocol checks")]
 
     def said(self) -> SinkMemory:
         """Server, timeline, database and table: the table keeps no counter, and its rows may well be deleted."""
