@@ -26,6 +26,7 @@ class BatchCounts:
     acknowledged: int = 0
     altered_at_the_sink: int = 0
     not_representable: int = 0
+    trimmed: int = 0
 
     def by_class(self) -> dict[str, int]:
         return {
@@ -34,6 +35,7 @@ class BatchCounts:
             EvidenceClass.ACKNOWLEDGED: self.acknowledged,
             EvidenceClass.ALTERED_AT_THE_SINK: self.altered_at_the_sink,
             EvidenceClass.NOT_REPRESENTABLE: self.not_representable,
+            EvidenceClass.TRIMMED: self.trimmed,
         }
 
 

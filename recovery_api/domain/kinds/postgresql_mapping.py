@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import TABLE_SPELLINGS, Spelling
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Gaps, Option
 from recovery_api.domain.mapping import ON_PATHS, Condition, Term, filter_parse, filter_text, term_parse
@@ -70,7 +70,7 @@ _OPTIONS = (
         "What the coordinate is: bigint, unsigned, pg_lsn, or xid8_bigint for two columns.",
         type="choice",
         default=Spelling.BIGINT.value,
-        choices=tuple(spelling.value for spelling in Spelling),
+        choices=tuple(spelling.value for spelling in TABLE_SPELLINGS),
     ),
     Option("event_id", f"The event's own id; shown, never matched. {MAY_BE}"),
     Option("key", f"Whose event it is. {MAY_BE}"),

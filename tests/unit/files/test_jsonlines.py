@@ -39,7 +39,8 @@ def test_byte_order_mark_crlf_and_blank_lines_are_mended_and_said(tmp_path):
     file, table = read(written(tmp_path, content))
     assert positions(table) == [1, 2, 3]
     assert file.notes.is_whole
-    assert set(file.notes.mild) == {"byte order mark", "CRLF", "blank line"}
+    assert set(file.notes.mild) == {"byte order mark", "CRLF"}
+    assert (file.notes.lines, file.notes.recognised, file.notes.ignored["blank"]) == (5, 3, 2)
 
 
 def test_a_cut_inside_a_character_is_named_with_its_byte(tmp_path):
@@ -78,8 +79,9 @@ def test_nothing_readable_cannot_serve(tmp_path):
         (b'{"coordinate":1,"op":"insert","key":"k","value":1e200000}\n', "digits"),
         (b'{"coordinate":1,"op":"insert","key":"k","digest":5}\n', "digest"),
         (b'{"coordinate":1,"op":"insert","key":"k","value":1,"generation":"x"}\n', "generation"),
-        (b'[{"coordinate":1}]\n', "not a record"),
-        (b"\xff\xfe{\0\n", "UTF-16"),
+        (b'[{"coordinate":1}]\n', "op is missing"),
+        (b"[1]\n", "not a record"),
+        (b"5\n", "not a record"),
     ],
 )
 def test_records_that_cannot_serve_are_refused_with_their_line(tmp_path, content, says):

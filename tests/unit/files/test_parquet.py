@@ -50,7 +50,7 @@ def test_parquet_that_cannot_serve_is_refused(tmp_path):
     names = ["coordinate", "op", "key", "value"]
     for columns, column_names, says in (
         ([[1.5], ["insert"], ["k"], ["1"]], names, "type double"),
-        ([[1], ["insert"], ["k"], [b"1"]], names, "type binary"),
+        ([[1], ["insert"], ["k"], [b"\xff"]], names, "no UTF-8"),
         ([[1], ["insert"], ["k"], [float("nan")]], names, "nan"),
         ([[1], ["insert"], ["k"], ["{"]], names, "not JSON"),
         ([[1], ["insert"], ["k"], ["1"]], ["coordinate", "op", "key", "key"], "repeated"),

@@ -50,6 +50,45 @@ def is_coordinate_unique(connection: psycopg.Connection[Any], mapped: MappedTabl
     return any(is_unique and set(names) <= wanted for is_unique, names, _ in _indexes(connection, table))
 
 
+UNIQUES = """
+SELECT array_agg(a.attname::text ORDER BY k.n)
+FROM pg_index i
+CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, n)
+LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
+WHERE i.indrelid = %s::bigint::oid AND i.indisunique AND i.indisvalid AND i.indisready AND i.indimmediate
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.n <= i.indnkeyatts
+GROUP BY i.indexrelid
+"""
+
+
+def exact_uniques(connection: psycopg.Connection[Any], table: Table) -> list[set[str]]:
+    """The columns of each unique constraint or index that holds at every moment and for every row: valid, not deferrable,
+    not partial."""
+    return [set(names) for (names,) in connection.execute(UNIQUES.encode(), [table.oid])]
+
+
+UNIQUE_FLAWS = """
+SELECT c.relname::text, i.indisvalid AND i.indisready, i.indimmediate, i.indpred IS NULL
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname::text = %s::text
+WHERE i.indrelid = %s::bigint::oid AND i.indisunique AND i.indnkeyatts = 1
+"""
+
+
+def unique_problem(connection: psycopg.Connection[Any], table: Table, column: str) -> str:
+    """Why nothing keeps two rows from having one value in `column`; "" where a constraint does."""
+    if {column} in exact_uniques(connection, table):
+        return ""
+    for name, is_valid, is_immediate, is_whole in connection.execute(UNIQUE_FLAWS.encode(), [column, table.oid]):
+        if not is_valid:
+            return f"has a unique index, {name!r}, that is not valid: its build failed, or still runs"
+        if not is_immediate:
+            return f"has a unique constraint, {name!r}, that is deferrable: two rows may share a value for a while"
+        if not is_whole:
+            return f"has a unique index, {name!r}, of some rows only"
+    return "has no UNIQUE constraint of its own: two events may share one"
+
+
 def latest_by(connection: psycopg.Connection[Any], mapped: MappedTable, table: Table) -> str | None:
     """`entry` where the latest rows are found by it without scanning more than the coordinate would; else None."""
     column = mapped.options.get("entry")

@@ -32,6 +32,8 @@ def ordered_or_advise(options: Mapping[str, Any], names: Collection[str], table:
     """Nothing, where the coordinate's columns can be in order. Raises: NotFound; Unsuitable with what to do."""
     spelling = Spelling(options["coordinate_spelling"])
     for name in names:
+        if name == NEW_COLUMN and name not in table.columns:
+            raise Unsuitable(f"column {name!r}", "has not been added to the table yet", advice(table, server))
         column = column_get(table, name)
         if column.type in ORDERED or (column.type in TEXTS and spelling is Spelling.PG_LSN):
             continue

@@ -30,6 +30,7 @@ from workers.connectors.postgresql.content import coordinates_held, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.id_unique import source_ids
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
 from workers.connectors.postgresql.mapping_notes import source_notes
@@ -268,7 +269,8 @@ class PostgresqlOutbox:
             "xmin": xid_of(snapshot.xmin),
             "seen": [snapshot.xmin, snapshot.xmax, *snapshot.running],
         }
-        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
+        ids = source_ids(connection, self.options, opened)
+        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes), ids=ids)
 
     def _floor(
         self, connection: psycopg.Connection[Any], opened: Opened, extent: Extent

@@ -76,4 +76,4 @@ class Target:
         return bool(self.mapped.options.get("digest"))
 
     def unfit(self, batch: pa.RecordBatch) -> pa.Array:
-        return unfit(self.mapped.options, self.facts.columns, batch)
+        return unfit(self.mapped, self.facts.columns, batch)
