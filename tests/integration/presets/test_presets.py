@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import psycopg
 import pytest
 from django.utils import timezone
 
@@ -181,3 +182,30 @@ def test_who_may_choose_a_number_is_named_and_a_preset_proves_nothing(shop: Shop
         assert "On the owner's word only" in " ".join(report["weaknesses"])
     finally:
         shop.run.execute(f'DROP OWNED BY "{writer}"; DROP ROLE "{writer}"'.encode())
+
+
+@pytest.mark.spark
+def test_rc_70_rows_that_were_deleted_are_no_evidence_of_delivery(shop: Shop, spark: object) -> None:
+    """RC-70: the table holds the last one, the sink has the first; of those between nothing can be known."""
+    preset = preset_get("masstransit")
+    shop.make(preset)
+    shop.fill(preset)
+    shop.accept(preset, SENT[:1])
+    for gone in (1, 2, 3, 4, 6):
+        shop.mark(preset, gone)
+    found = audit(shop.pipeline(preset))
+    assert (found.status, found.premature_count) == ("unknown", 0), found.says
+    assert "that it is gone is no evidence that it was delivered" in " ".join([found.says, *found.weaknesses])
+
+
+def test_a_table_said_to_keep_its_rows_that_were_deleted_from_is_a_weakness(shop: Shop) -> None:
+    """jaiminho with DELETE_AFTER_SEND, of which its preset cannot know."""
+    preset = preset_get("jaiminho")
+    made(shop, "jaiminho")
+    assert "has counted" not in " ".join(shop.test(preset)["weaknesses"])
+    with psycopg.connect(shop.dsn) as relay:
+        relay.execute("DELETE FROM jaiminho_event WHERE id IN (2, 4)")
+    report = shop.test(preset)
+    assert report["is_usable"] and "the server has counted 2 deletions of rows" in " ".join(report["weaknesses"])
+    asked = shop.test(preset, retention="deletes_delivered")
+    assert "no evidence that it was delivered" in " ".join(asked["weaknesses"])
