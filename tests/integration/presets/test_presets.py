@@ -209,3 +209,15 @@ def test_a_table_said_to_keep_its_rows_that_were_deleted_from_is_a_weakness(shop
     assert report["is_usable"] and "the server has counted 2 deletions of rows" in " ".join(report["weaknesses"])
     asked = shop.test(preset, retention="deletes_delivered")
     assert "no evidence that it was delivered" in " ".join(asked["weaknesses"])
+
+
+def test_eventuates_table_without_database_ids_says_what_is_missing_and_how_to_order_it(shop: Shop) -> None:
+    """As Flyway makes it: the ids are texts, and there is no dbid."""
+    preset = preset_get("eventuate")
+    shop.make(preset)
+    shop.run.execute("ALTER TABLE eventuate.message DROP COLUMN dbid, ADD PRIMARY KEY (id)")
+    problems = " ".join(shop.test(preset)["problems"])
+    assert "not the table of Eventuate Tram as the preset has it: it lacks dbid." in problems
+    (statement,) = ADDS.findall(" ".join(shop.test(preset, coordinate="insert_number")["problems"]))
+    shop.run.execute(statement)
+    assert shop.test(preset, coordinate="insert_number")["is_usable"]
