@@ -32,6 +32,7 @@ from workers.connectors.postgresql.flushing import durability_weaknesses, flush_
 from workers.connectors.postgresql.id_sql import IdSql
 from workers.connectors.postgresql.identifiers import qualified
 from workers.connectors.postgresql.indexes import exact_uniques
+from workers.connectors.postgresql.inspection import column_names
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
@@ -134,6 +135,7 @@ class PostgresqlIds:
         sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
+                facts["columns"] = column_names(connection, self.options)
                 opened = self._open(connection)
                 facts |= _facts(connection, opened)
                 weaknesses += [*self._incomplete(opened), *self._weaknesses(connection, opened)]
