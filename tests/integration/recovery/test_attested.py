@@ -251,3 +251,18 @@ def test_rc_70_what_the_source_dropped_is_not_taken_for_delivered(make: Callable
     recovery = world.redrive(drained(), ONLY)
     assert recovery.outcome == RecoveryOutcome.UNKNOWN, recovery.says
     assert world.accepted_keys() == ["e2", "e4"], "e1 and e3 are not made up"
+
+
+def test_nothing_is_appended_to_a_table_that_was_made_anew_since_the_plan(make: Callable[..., TableWorld]) -> None:
+    """THEORY section 4, step 9: the sink is no longer the one that was planned for."""
+    world = make()
+    recovery = world.ask(world.approve(world.plan()), drained(), ONLY)
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute("ALTER TABLE mails RENAME TO mails_before")
+        connection.execute("CREATE TABLE mails (LIKE mails_before INCLUDING ALL)")
+        connection.execute("INSERT INTO mails SELECT * FROM mails_before")
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED, recovery.says
+    assert "restored or replaced" in recovery.says
+    assert world.accepted_keys() == ["e2"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -37,6 +37,7 @@ from workers.connectors.postgresql.packed import packed_choice, packed_text, rea
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
 from workers.connectors.protocols.appended import AppendAbility
+from workers.connectors.protocols.record import IdRecord
 from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, RecordIds, Width
 from workers.evidence.schemas import ENTRY_IDS
 
@@ -355,3 +356,7 @@ def _pages(low: int, high: int | None) -> sql.Composable:
     if high is None:
         return from_low
     return sql.SQL("{} AND {} < {}::tid").format(from_low, ctid, sql.Literal(f"({high},0)"))
+
+
+if TYPE_CHECKING:
+    _is_checked: type[IdRecord] = PostgresqlIds
