@@ -108,27 +108,27 @@ class Utf8:
             taken = self._next()
         return taken
 
-    def lines(self, limit: int) -> Iterator[tuple[bytes, bool]]:
-        """(line without its end, whether it had one). A line longer than `limit` comes as what was read of it."""
+    def chunks(self, limit: int) -> Iterator[tuple[list[bytes], bool]]:
+        """Lines without their ends, many at once, and whether the last of them had one.
+
+        A line longer than `limit` comes as what was read of it, and is the last.
+        """
         parts = [self._rest]
         self._rest = b""
         length = 0
         while True:
             cut = parts[-1].split(b"\n")
             if len(cut) > 1:
-                cut[0] = b"".join([*parts[:-1], cut[0]])
+                if len(parts) > 1:
+                    cut[0] = b"".join([*parts[:-1], cut[0]])
                 parts, length = [cut.pop()], 0
-                for line in cut:
-                    yield line, True
+                yield cut, True
             length += len(parts[-1])
-            if length > limit:
-                yield b"".join(parts), False
-                return
-            if self._is_over:
+            if length > limit or self._is_over:
                 break
             parts.append(self._next())
         if rest := b"".join(parts):
-            yield rest, False
+            yield [rest], False
 
     def _next(self) -> bytes:
         more = self._more()
