@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,9 +26,11 @@ from recovery_api.domain.verdicts import Below, Evidence, Total, Verdict, verdic
 from workers.evidence import schemas
 from workers.evidence.answer import answer_make
 from workers.evidence.canonical import content_digest
+from workers.evidence.differences import difference_says
 from workers.evidence.files import EventFile, FileNotes, ReadOptions, SpellingSigns, event_at
 from workers.evidence.files.reading import Ask, files_read, size_of
 from workers.evidence.kernel import LaneQuestion, image_mismatches
+from workers.evidence.kernel.block import ALTERED
 from workers.evidence.lane_bounds import Bounds, bounds_parse
 from workers.evidence.matching import Matching, match_by_event_id, match_known
 from workers.evidence.sides import Side, lane_judge, side_load
@@ -38,6 +41,7 @@ meets the records, and meeting them in this process takes 100 bytes a record of 
 
 IMAGES = schemas.HISTORY.append(pa.field("content_digest", pa.string()))
 REPEATS_SHOWN = 20
+ALTERED_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -77,17 +81,25 @@ class JudgeRequest:
     def options(self, end: str) -> ReadOptions:
         found = self.reading.get(end, ReadOptions())
         by_id = self.identity == BY_EVENT_ID
-        return replace(found, is_record=end in ("accepted", "delivered"), by_event_id=by_id and end == "accepted")
+        return replace(
+            found,
+            is_record=end in ("accepted", "delivered"),
+            by_event_id=by_id and end == "accepted",
+            needs_contents=not by_id,
+        )
 
 
 @dataclass(frozen=True)
 class LaneJudgement:
-    """One lane. `answer`: the keys of the conformance cases' `expect`. `named`: lost events by what tells them apart."""
+    """One lane. `answer`: the keys of the conformance cases' `expect`. `named`: lost events by what tells them apart.
+    `altered`: for the first altered entries, in what they differ.
+    """
 
     verdict: Verdict
     answer: dict[str, Any]
     findings: pa.Table
     named: tuple[str, ...] = ()
+    altered: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -218,7 +230,8 @@ class _Work:
                 evidence = self._evidence(question, lowest, counts, matching)
                 evidence = replace(evidence, unread=(*evidence.unread, says))
                 verdict = verdict_make(lane, verdict.frontier, counts, evidence)
-        return LaneJudgement(verdict, answer, findings, named)
+        altered = self._altered(findings, journal, "journal" if "journal" in sides else "history")
+        return LaneJudgement(verdict, answer, findings, named, altered)
 
     def _sides(self, lane: str) -> tuple[dict[str, Side], Matching]:
         """The lane's rows on every side, and how entries were matched to events."""
@@ -239,7 +252,8 @@ class _Work:
             sides[end] = side_load(self.files[end], self.spelling, one, extra, end == "accepted")
         matching = Matching()
         if by_id:
-            matching = match_by_event_id(sides, self.files["accepted"].has_contents, self.is_only_lane)
+            has_contents = all(self.files[end].has_contents for end in ("history", "accepted"))
+            matching = match_by_event_id(sides, has_contents, self.is_only_lane)
         known = match_known(
             sides, {end: (file.path, file.unknown, self.request.options(end)) for end, file in self.files.items()}
         )
@@ -329,6 +343,26 @@ class _Work:
             for position, ordinal, entry in rows
             if entry in events
         )
+
+    def _altered(self, findings: pa.Table, committed: Side, end: str) -> dict[int, str]:
+        """In what the first altered entries differ from the event at their coordinate."""
+        rows = findings.filter(pc.equal(findings["cause"], ALTERED)).slice(0, ALTERED_SHOWN).to_pylist()
+        if self.files[end].has_entries:
+            return {}
+        places = {}
+        for row in rows:
+            at = committed.position == row["position"]
+            if committed.ordinal is not None:
+                at &= committed.ordinal == row["ordinal"]
+            if len(found := np.flatnonzero(at)) == 1:
+                places[row["entry"]] = int(committed.entry[found[0]])
+        events = event_at(self.request.paths[end], set(places.values()), self.request.options(end))
+        entries = event_at(self.request.accepted, set(places), self.request.options("accepted"))
+        return {
+            entry: difference_says(events[place], entries[entry])
+            for entry, place in places.items()
+            if place in events and entry in entries
+        }
 
     def _mismatches(self, question: LaneQuestion) -> list[str | None] | None:
         if self.spelling is Spelling.XID8_BIGINT:

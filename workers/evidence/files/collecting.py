@@ -139,7 +139,10 @@ def spooled_read(place: Path) -> pa.RecordBatch:
 
 def _coordinates(given: list[Any], signs: SpellingSigns, name: str) -> pa.Array:
     """Whole numbers where all of a batch are, else texts; their shapes are seen here for numbers, by the caller for texts."""
-    if set(map(type, given)) == {int} and min(given) >= INT64_MIN and max(given) <= INT64_MAX:
+    kinds = set(map(type, given))
+    if kinds == {type(None)}:
+        return pa.nulls(len(given), pa.int64())
+    if kinds == {int} and min(given) >= INT64_MIN and max(given) <= INT64_MAX:
         signs.see_numbers(min(given), max(given), name)
         return pa.array(given, pa.int64())
     for one in given:
@@ -165,11 +168,13 @@ def digests(op: str, key: str | None, text: str) -> tuple[bytes, str]:
         return payload_digest(op, key, content), content
 
 
-def row_of(given: Any, where: str, signs: SpellingSigns, refuse: Callable[[str], Exception]) -> dict[str, Any]:
+def row_of(
+    given: Any, where: str, signs: SpellingSigns, refuse: Callable[[str], Exception], needs_coordinate: bool = True
+) -> dict[str, Any]:
     """A row for Collector.add from shapes.Fields. Raises: what `refuse` makes, BadCoordinate, Uncertain."""
     key = given.key
     coordinate = coordinate_seen(given.coordinate, where, signs)
-    if coordinate is None:
+    if coordinate is None and needs_coordinate:
         raise refuse("coordinate is null, and every event needs one")
     if given.digest is not None:
         if not isinstance(given.digest, str) or not given.digest or isinstance(given.digest, Number):

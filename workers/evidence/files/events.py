@@ -136,7 +136,7 @@ def events_read(
         remedy = f"Say which: --table {sorted(file.tables)[0]}."
         raise BadFile(notes.name, "tables", f"holds events of {len(file.tables)} tables: {named}", remedy)
     file.has_contents = collector.is_content_seen or collector.is_all_deletes
-    if not file.has_contents and not options.by_event_id:
+    if file.notes.rows and not file.has_contents and options.needs_contents:
         raise BadFile(notes.name, "columns", "neither value nor digest is there", "Add the content or its digest.")
     file.lanes, file.held, file.spooled = collector.lanes, collector.held, collector.spooled
     file.unknown, file.has_entries = collector.unknown, collector.has_entries

@@ -36,6 +36,7 @@ class ReadOptions:
     placeholder: str = PLACEHOLDER
     is_record: bool = False
     by_event_id: bool = False
+    needs_contents: bool = True
     cell_maps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

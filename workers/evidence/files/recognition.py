@@ -182,7 +182,7 @@ def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
         return "messages"
     if any(debezium.other_kind(record) for record in objects):
         return "debezium"
-    return "columns" if is_mapped else "native"
+    return "columns" if is_mapped or options.by_event_id else "native"
 
 
 def _is_change(record: Any) -> bool:

@@ -191,11 +191,14 @@ class _Part:
             fields = self.shape.fields(record, line, parse)
             has_content = fields.content is not ABSENT or fields.digest is not None
             self._refuse_reread(fields)
+        if self.options.by_event_id:
+            fields.coordinate = fields.head = None  # the sink's own, which no event has
         if self.shown is not None:
             self.shown.append(shown_of(record) if self._is_native else _shown(fields))
             return
         assert self.collector is not None
-        row = row_of(fields, f"{self.notes.name}, {self.notes.unit} {line}", self.collector.signs, refuse)
+        where = f"{self.notes.name}, {self.notes.unit} {line}"
+        row = row_of(fields, where, self.collector.signs, refuse, not self.options.by_event_id)
         if fields.unknown:
             self.collector.unknown[self.collector.count] = fields.unknown
         self.collector.is_content_seen |= has_content
@@ -217,7 +220,7 @@ class _Part:
             op, key, coordinate, value = record["op"], record["key"], record["coordinate"], record["value"]
         except KeyError:
             return False
-        if len(record) != 4 or op not in OPS or type(value) is not str:
+        if len(record) != 4 or op not in OPS or type(value) is not str or self.options.by_event_id:
             return False
         if type(coordinate) is str and len(coordinate) < 19 and coordinate.isascii() and coordinate.isdigit():
             coordinate = int(coordinate)
@@ -239,7 +242,7 @@ class _Part:
 
     def _json_lines(self) -> Iterator[None]:
         notes = self.notes
-        if self._is_native and self.shown is None:
+        if self._is_native and self.shown is None and not self.options.by_event_id:
             yield from self._native_lines()
         else:
             quick = self._quick_shaped if self.shown is None else _never
@@ -326,7 +329,7 @@ class _Part:
         is_known = _KNOWN.get(names)
         if is_known is None:
             is_known = _KNOWN[names] = set(names) <= COLUMNS and "value" in record and set(NEEDED) <= set(names)
-        if not is_known:
+        if not is_known or self.options.by_event_id:
             raise Uncertain
         op, key, coordinate = record["op"], record["key"], record["coordinate"]
         if op not in OPS or type(coordinate) is not int or (type(key) is not str and key is not None):

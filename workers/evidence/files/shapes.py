@@ -121,8 +121,8 @@ class Shape:
             if name not in self.maps and name in view and name not in defaults:
                 found.setdefault(name, view[name])
         merged = {**defaults, **found}
-        if self.options.by_event_id:  # its own coordinate says nothing, and an entry may be no more than an id
-            merged["coordinate"], merged["op"] = 0, merged.get("op") or "insert"
+        if self.options.by_event_id:  # an entry may be no more than an id
+            merged["op"] = merged.get("op") or "insert"
         op = OP_WORDS.get(str(merged.get("op")).lower())
         if op is None:
             known = "insert, update, delete, or their first letters"
