@@ -85,7 +85,10 @@ def csv_records(
     maybe_null = {"", "NULL", "\\N"} if null is None else {null}
     try:
         reader = csv.reader(iter(lines), strict=True, delimiter=delimiter)
-        header = list(columns) or _header(next(reader, None), notes)
+        try:
+            header = list(columns) or _header(next(reader, None), notes)
+        except csv.Error as error:
+            raise BadFile(notes.name, "line 1", f"the header cannot be read ({error})", "") from error
         if not columns:
             notes.ignore("header", lines.number)
         width = len(header)

@@ -92,7 +92,7 @@ class Utf8:
         if encoding := _utf16(start):
             notes.mild["UTF-16"] += 1
             self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
-            start = self._decoder.decode(start).encode("utf-8", "surrogatepass")
+            start = self._utf8(start)
         self._rest = start
 
     def start(self, size: int = START_BYTES) -> bytes:
@@ -134,7 +134,14 @@ class Utf8:
         more = self._more()
         if self._decoder is None:
             return more
-        text = self._decoder.decode(more, final=not more)
+        return self._utf8(more)
+
+    def _utf8(self, data: bytes) -> bytes:
+        try:
+            text = self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            self.broken, self._is_over = f"its UTF-16 breaks off ({error.reason})", True
+            return b""
         return bytes(text.encode("utf-8", "surrogatepass"))
 
     def _more(self) -> bytes:
