@@ -13,9 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.counts import LaneCounts
@@ -26,13 +24,12 @@ from recovery_api.domain.verdicts import Below, Evidence, Total, Verdict, verdic
 from workers.evidence import schemas
 from workers.evidence.answer import answer_make
 from workers.evidence.canonical import content_digest
-from workers.evidence.differences import difference_says
-from workers.evidence.files import EventFile, FileNotes, ReadOptions, SpellingSigns, event_at
+from workers.evidence.files import EventFile, FileNotes, ReadOptions, SpellingSigns
 from workers.evidence.files.reading import Ask, files_read, size_of
 from workers.evidence.kernel import LaneQuestion, image_mismatches
-from workers.evidence.kernel.block import ALTERED
 from workers.evidence.lane_bounds import Bounds, bounds_parse
 from workers.evidence.matching import Matching, match_by_event_id, match_known
+from workers.evidence.showing import Shown
 from workers.evidence.sides import Side, lane_judge, side_load
 
 SPARK_BYTES = 1 << 30
@@ -40,8 +37,6 @@ SPARK_BYTES = 1 << 30
 meets the records, and meeting them in this process takes 100 bytes a record of its memory."""
 
 IMAGES = schemas.HISTORY.append(pa.field("content_digest", pa.string()))
-REPEATS_SHOWN = 20
-ALTERED_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -200,6 +195,11 @@ class _Work:
     folder: Path
     is_only_lane: bool
 
+    @property
+    def _shown(self) -> Shown:
+        paths = {end: (file, self.request.options(end)) for end, file in self.files.items()}
+        return Shown(paths, self.spelling, self.is_only_lane)
+
     def judge(self, lane: str) -> LaneJudgement:
         sides, matching = self._sides(lane)
         history, journal = sides["history"], sides.get("journal", sides["history"])
@@ -219,10 +219,10 @@ class _Work:
         verdict = verdict_make(
             lane, coordinate_format(frontier, self.spelling), counts, self._evidence(question, lowest, counts, matching)
         )
-        answer = answer_make(counts, findings, self._spelled, self._shown(findings))
+        answer = answer_make(counts, findings, self._spelled, self._shown.doubled(findings))
         named: tuple[str, ...] = ()
         if counts.coordinates_repeated and counts.lost:
-            named = self._named(findings)
+            named = self._shown.named(findings, self._spelled)
         if "delivered" in self.files:
             answer["mismatched_keys"] = self._mismatches(question)
             if answer["mismatched_keys"] is None:
@@ -230,12 +230,12 @@ class _Work:
                 evidence = self._evidence(question, lowest, counts, matching)
                 evidence = replace(evidence, unread=(*evidence.unread, says))
                 verdict = verdict_make(lane, verdict.frontier, counts, evidence)
-        altered = self._altered(findings, journal, "journal" if "journal" in sides else "history")
+        altered = self._shown.altered(findings, journal, "journal" if "journal" in sides else "history")
         return LaneJudgement(verdict, answer, findings, named, altered)
 
     def _sides(self, lane: str) -> tuple[dict[str, Side], Matching]:
         """The lane's rows on every side, and how entries were matched to events."""
-        sides = {}
+        sides: dict[str, Side] = {}
         by_id = self.request.identity == BY_EVENT_ID
         for end in ("history", "accepted", "journal"):
             if end not in self.files:
@@ -297,72 +297,13 @@ class _Work:
             unread=tuple(unread),
             doubts=(*_doubts(question, self.spelling), *matching.doubts),
             given=matching.given,
-            weaknesses=(*weaknesses, *self._shared(question, counts)),
+            weaknesses=(*weaknesses, *self._shown.shared(question, counts)),
             grounds=(
                 "The files are taken as whole exports: the history read after the record, at or below a safe frontier.",
                 *matching.grounds,
             ),
             identity=matching.identity,
         )
-
-    def _shared(self, question: LaneQuestion, counts: LaneCounts) -> tuple[str, ...]:
-        """Where several events share the frontier's coordinate, a position there says little."""
-        if not counts.coordinates_repeated:
-            return ()
-        history = side_load(
-            self.files["history"], self.spelling, None if self.is_only_lane else question.lane, (), False
-        )
-        at = history.position == question.frontier.position
-        if history.ordinal is not None:
-            at &= history.ordinal == question.frontier.ordinal
-        count = int(at.sum())
-        if count < 2:
-            return ()
-        spelled = coordinate_format(question.frontier, self.spelling)
-        return (
-            f"{count} events have the coordinate {spelled}: a relay's position there does not say which of them were "
-            f"delivered, and the verdict tells them apart by their contents.",
-        )
-
-    def _shown(self, findings: pa.Table) -> Any:
-        repeated = findings.filter(pc.equal(findings["finding"], "duplicate"))
-        options = self.request.options("accepted")
-        return event_at(self.request.accepted, set(repeated["entry"].to_pylist()), options).__getitem__
-
-    def _named(self, findings: pa.Table) -> tuple[str, ...]:
-        """Lost events by coordinate and key, for coordinates alone do not tell them apart."""
-        lost = findings.filter(pc.equal(findings["finding"], "lost")).slice(0, REPEATS_SHOWN)
-        if lost["entry"].null_count or self.files["history"].has_entries:
-            return ()
-        rows = list(
-            zip(lost["position"].to_pylist(), lost["ordinal"].to_pylist(), lost["entry"].to_pylist(), strict=True)
-        )
-        events = event_at(self.request.history, {row[2] for row in rows}, self.request.options("history"))
-        return tuple(
-            f"{self._spelled(Coordinate(position, ordinal))} (key {events[entry].get('key')})"
-            for position, ordinal, entry in rows
-            if entry in events
-        )
-
-    def _altered(self, findings: pa.Table, committed: Side, end: str) -> dict[int, str]:
-        """In what the first altered entries differ from the event at their coordinate."""
-        rows = findings.filter(pc.equal(findings["cause"], ALTERED)).slice(0, ALTERED_SHOWN).to_pylist()
-        if self.files[end].has_entries:
-            return {}
-        places = {}
-        for row in rows:
-            at = committed.position == row["position"]
-            if committed.ordinal is not None:
-                at &= committed.ordinal == row["ordinal"]
-            if len(found := np.flatnonzero(at)) == 1:
-                places[row["entry"]] = int(committed.entry[found[0]])
-        events = event_at(self.request.paths[end], set(places.values()), self.request.options(end))
-        entries = event_at(self.request.accepted, set(places), self.request.options("accepted"))
-        return {
-            entry: difference_says(events[place], entries[entry])
-            for entry, place in places.items()
-            if place in events and entry in entries
-        }
 
     def _mismatches(self, question: LaneQuestion) -> list[str | None] | None:
         if self.spelling is Spelling.XID8_BIGINT:
