@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
-from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence.canonical import ABSENT, UncanonicalContent, content_parse
 from workers.evidence.files import messages
-from workers.evidence.files.collecting import Collector, digests, refuser, row_of
+from workers.evidence.files.collecting import Collector, refuser, row_of
 from workers.evidence.files.debezium import BadRecord, NotAnEvent
 from workers.evidence.files.delimited import copy_records, csv_records
 from workers.evidence.files.jsonarray import array_records
@@ -29,7 +28,6 @@ from workers.evidence.files.jsonlines import (
 from workers.evidence.files.native import (
     COLUMNS,
     NEEDED,
-    OPS,
     SHOWN,
     cells_prepare,
     columns_check,
@@ -42,14 +40,14 @@ from workers.evidence.files.opening import Utf8, suffix_of, text_open
 from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
+from workers.evidence.files.quick_rows import cells_bare, line_bare, line_row
 from workers.evidence.files.recognition import CELLS, console_columns, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
-from workers.evidence.quick import Uncertain, canonical_quick, is_each_member_once, parse_quick, record_quick
+from workers.evidence.quick import Uncertain, parse_quick
 
 __all__ = ["SHOWN", "part_read", "part_records"]
 
 Take = Callable[[Any, int, Callable[[str], Any]], None]
-_KNOWN: dict[tuple[str, ...], bool] = {}
 
 
 def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadOptions) -> Shape:
@@ -215,27 +213,12 @@ class _Part:
         self._seen.add(identity)
 
     def _quick_cells(self, record: dict[str, Any]) -> bool:
-        """A row of texts with the four columns that every event needs, the fast way; False: not done."""
-        try:
-            op, key, coordinate, value = record["op"], record["key"], record["coordinate"], record["value"]
-        except KeyError:
-            return False
-        if len(record) != 4 or op not in OPS or type(value) is not str or self.options.by_event_id:
-            return False
-        if type(coordinate) is str and len(coordinate) < 19 and coordinate.isascii() and coordinate.isdigit():
-            coordinate = int(coordinate)
-        if type(coordinate) is not int or (key is not None and (type(key) is not str or not key.isascii())):
-            return False
-        try:
-            body = value.encode()
-            text, members = canonical_quick(record_quick(body))
-            if not is_each_member_once(body, members):
-                return False
-        except (Uncertain, UnicodeEncodeError, RecursionError):
+        """A row with the four columns that every event needs, the fast way; False: not done."""
+        if self.options.by_event_id or (bare := cells_bare(record)) is None:
             return False
         collector = self.collector
         assert collector is not None
-        collector.bare(coordinate, op, key, text)
+        collector.bare(*bare)
         collector.is_content_seen, collector.is_all_deletes = True, False
         self.notes.recognised += self.notes.span
         return True
@@ -266,17 +249,9 @@ class _Part:
             for body in bodies:
                 number += 1
                 try:
-                    record = record_quick(body)
-                    if type(record) is not dict or len(record) != 4 or has_returns:
+                    if has_returns:
                         raise Uncertain
-                    op, key, coordinate, value = record["op"], record["key"], record["coordinate"], record["value"]
-                    if op not in OPS or type(coordinate) is not int or value is None:
-                        raise Uncertain
-                    if key is not None and (type(key) is not str or not key.isascii()):
-                        raise Uncertain
-                    text, members = canonical_quick(value)
-                    if not is_each_member_once(body, 4 + members):
-                        raise Uncertain
+                    coordinate, op, key, text = line_bare(body)
                 except (Uncertain, KeyError, RecursionError):
                     if len(body) > LINE_BYTES:
                         raise too_long(notes, number, offset) from None
@@ -321,29 +296,13 @@ class _Part:
 
     def _quick_native(self, line: Line) -> None:
         """One line in the product's own columns, with more of them than the four that every event needs."""
-        body = line[0]
-        record = record_quick(body)
-        if type(record) is not dict:
+        body, collector = line[0], self.collector
+        if self.options.by_event_id:
             raise Uncertain
-        names = tuple(record)
-        is_known = _KNOWN.get(names)
-        if is_known is None:
-            is_known = _KNOWN[names] = set(names) <= COLUMNS and "value" in record and set(NEEDED) <= set(names)
-        if not is_known or self.options.by_event_id:
-            raise Uncertain
-        op, key, coordinate = record["op"], record["key"], record["coordinate"]
-        if op not in OPS or type(coordinate) is not int or (type(key) is not str and key is not None):
-            raise Uncertain
-        if record["value"] is None or record.get("digest") is not None or (key is not None and not key.isascii()):
-            raise Uncertain
-        text, members = canonical_quick(record["value"])
-        if not is_each_member_once(body, len(names) + members):
-            raise Uncertain
-        row = _row_quick(record, op, key, coordinate, text)
-        collector = self.collector
+        row = line_row(body)
         assert collector is not None
         collector.is_content_seen = True
-        collector.is_all_deletes &= op == "delete"
+        collector.is_all_deletes &= row["op"] == "delete"
         collector.add(row)
         self.notes.recognised += 1
         if body.endswith(b"\r"):
@@ -398,30 +357,6 @@ class _Part:
             self.notes.reject("not an event", number, offset, str(error))
         else:
             self.notes.recognised += 1
-
-
-def _row_quick(record: dict[str, Any], op: str, key: str | None, coordinate: int, text: str) -> dict[str, Any]:
-    payload, content = digests(op, key, text)
-    row = {
-        "coordinate": coordinate,
-        "lane": SINGLE_LANE,
-        "op": op,
-        "key": key,
-        "payload_digest": payload,
-        "content_digest": content,
-        "is_read": False,
-    }
-    if len(record) > 4:
-        for name in ("head", "lane", "event_id", "generation", "entry"):
-            value = record.get(name)
-            if value is None:
-                continue
-            if name in ("generation", "entry", "head") and (type(value) is not int or abs(value) >= 2**63):
-                raise Uncertain
-            if name in ("lane", "event_id") and (type(value) is not str or not value.isascii()):
-                raise Uncertain
-            row[name] = str(value) if name == "head" else value
-    return row
 
 
 def _exact(text: str) -> Any:
