@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
@@ -33,7 +34,8 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
-from recovery_api.selectors.recoveries import recovery_steering
+from recovery_api.selectors.plans import plan_attestations_asked
+from recovery_api.selectors.recoveries import recovery_attested, recovery_steering
 from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
 from recovery_api.services.presets import preset_filled
@@ -153,7 +155,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "void_says": audit.void_says,
         "frontier": _frontier(audit.pipeline, audit.frontier),
         "lost": audit.lost_count,
-        "premature": audit.premature_count,
+        "premature": None if audit.is_by_identity else audit.premature_count,
         "duplicates": audit.duplicate_count,
         "acknowledged": audit.acknowledged_count,
         "obligations": audit.obligation_count,
@@ -184,6 +186,12 @@ def plan_as_row(plan: Plan) -> Row:
         "planned": plan.batch_count,
         "batch": plan.batch,
         "conditions": plan.conditions,
+        "strategy": plan.pins.get("strategy"),
+        "promise": plan.pins.get("promise"),
+        "attestations": [
+            {"name": name, "asks": ATTESTATIONS[name].asks, "write": ATTESTATIONS[name].form}
+            for name in plan_attestations_asked(plan)
+        ],
         "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,
         "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
@@ -220,6 +228,7 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "problem": recovery.problem,
         "reason": recovery.reason,
         "attestations": recovery.attestations,
+        "attested": recovery_attested(recovery),
         "requested_by": recovery.requested_by,
         "certificate": recovery.certificate,
         "certificate_digest": recovery.certificate_digest,

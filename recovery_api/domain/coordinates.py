@@ -130,11 +130,6 @@ def coordinate_format(coordinate: Coordinate, spelling: Spelling) -> str:
     return str(number)
 
 
-def coordinate_distance(low: Coordinate, high: Coordinate) -> int:
-    """How many positions lie from `low` to `high`, as a 64-bit count (for headroom, never for content)."""
-    return high.position - low.position
-
-
 def _lsn(number: int) -> str:
     return f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
 

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from recovery_api.domain.errors import BadInput
+
 BY_COORDINATE, BY_EVENT_ID = "coordinate", "event_id"
 """The values of a record's option `identity`."""
 
 NOT_JUDGED = "contents and premature entries not judged"
 """What goes with *complete by identity at f*, everywhere."""
+
+BY_IDENTITY = "by identity"
+"""How an audit by ids says that it matched; what ids were compared as follows."""
 
 NO_REUSE = "event_ids_are_never_reused"
 """The source's option by which its owner attests that an id is never used again."""
@@ -69,6 +74,19 @@ def id_type_meet(source: IdType, record: IdType) -> IdType | None:
 def is_by_event_id(options: Mapping[str, Any]) -> bool:
     """Whether a record with these options knows only message ids."""
     return options.get("identity") == BY_EVENT_ID
+
+
+def ids_check(source: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+    """Nothing, where these two ends can be met as the record's options say. Raises: BadInput, before anything is read."""
+    if not is_by_event_id(record):
+        return
+    if not source.get("event_id"):
+        remedy = "Map event_id at the source: this sink's record knows nothing else to be met by."
+        raise BadInput("pipeline.source", "maps no event id", remedy)
+    if not source.get(NO_REUSE):
+        problem = "does not say that an event id is never used again"
+        remedy = f"Whoever owns it attests that, recorded with their name: {NO_REUSE}=true."
+        raise BadInput("pipeline.source", problem, remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +142,7 @@ class Identity:
 
     @property
     def matching(self) -> str:
-        return f"by identity ({self.id_type})"
+        return f"{BY_IDENTITY} ({self.id_type})"
 
     def as_row(self) -> dict[str, Any]:
         return {

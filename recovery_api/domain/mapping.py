@@ -102,7 +102,7 @@ def term_parse(field: str, text: str, own: Collection[str] = (), joined: Collect
         parts = rest.split(ARROW)
         if not all(parts):
             raise BadInput(field, f"{text!r} has a part without a name", WRITE)
-        if parts[1].startswith(">"):
+        if any(part.startswith(">") for part in parts[1:]):
             raise BadInput(field, f"{text!r} is SQL", "Write the path as column->a->b, without quotes and without ->>.")
         found = Term(parts[0], tuple(parts[1:]))
     return Term(found.column, found.path, is_joined)

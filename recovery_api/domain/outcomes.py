@@ -163,6 +163,8 @@ READ: tuple[Status, ...] = tuple(status for status in Status if status is not St
 """What one reading of the record can come to: the statuses of an audit."""
 CERTIFIES: tuple[Status, ...] = (Status.EXACTLY_ONCE, Status.EXACTLY_ONCE_GIVEN)
 """By which an audit certifies what lies below its frontier; by identity nothing premature was looked for."""
+CERTIFIES_BY_IDENTITY: tuple[Status, ...] = (Status.COMPLETE_BY_IDENTITY,)
+"""By which an audit certifies that ids were accepted, to a further audit by ids alone and to no other."""
 
 CLEAN: tuple[Status, ...] = tuple(status for status in READ if OUTCOMES[status].is_clean)
 """The statuses of an audit that found nothing lost and nothing wrong, as far as it could look; green or not."""

@@ -26,6 +26,7 @@ class BatchCounts:
     acknowledged: int = 0
     altered_at_the_sink: int = 0
     not_representable: int = 0
+    trimmed: int = 0
 
     def by_class(self) -> dict[str, int]:
         return {
@@ -34,6 +35,7 @@ class BatchCounts:
             EvidenceClass.ACKNOWLEDGED: self.acknowledged,
             EvidenceClass.ALTERED_AT_THE_SINK: self.altered_at_the_sink,
             EvidenceClass.NOT_REPRESENTABLE: self.not_representable,
+            EvidenceClass.TRIMMED: self.trimmed,
         }
 
 
@@ -61,6 +63,7 @@ def plan_digest(
     frontier: Mapping[str, str],
     floor: Mapping[str, str | None],
     scope_digest: str,
+    ends: Mapping[str, Any],
     capability: Capability,
     history: Mapping[str, Any],
     batch_digest: str,
@@ -69,13 +72,15 @@ def plan_digest(
 ) -> str:
     """A digest of everything an approval rests on, and of nothing above the frontier.
 
-    `history` is the fingerprint of the history to the frontier (count and sums, by lane).
+    `history` is the fingerprint of the history to the frontier (count and sums, by lane); `ends` is what source and sink
+    were read as: their mappings, and the filter that says which rows are owed.
     """
     bound = {
         "pipeline": pipeline,
         "frontier": dict(frontier),
         "floor": dict(floor),
         "scope": scope_digest,
+        "ends": dict(ends),
         "capability": {key: value for key, value in asdict(capability).items() if key != "grounds"},
         "history": dict(history),
         "batch": [batch_count, batch_digest],

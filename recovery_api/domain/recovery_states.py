@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-REQUESTED, CLAIMING, ARMING, STAGING, FIRING, VERIFYING, HANDING_OVER, SETTLING, FINISHED = (
+REQUESTED, CLAIMING, ARMING, STAGING, FIRING, READING, APPENDING, VERIFYING, HANDING_OVER, SETTLING, FINISHED = (
     "requested",
     "claiming",
     "arming",
     "staging",
     "firing",
+    "reading",
+    "appending",
     "verifying",
     "handing_over",
     "settling",
     "finished",
 )
-UNFINISHED = (REQUESTED, CLAIMING, ARMING, STAGING, FIRING, VERIFYING, HANDING_OVER, SETTLING)
+UNFINISHED = (REQUESTED, CLAIMING, ARMING, STAGING, FIRING, READING, APPENDING, VERIFYING, HANDING_OVER, SETTLING)

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from recovery_api.domain import outcomes
+from recovery_api.domain.identity import BY_IDENTITY
 from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.models.intents import Intent
 from recovery_api.models.pipelines import Pipeline
@@ -118,6 +119,11 @@ class Audit(models.Model):
                 fields=["intent"], condition=Q(recovery__isnull=True), name="an_audit_intent_records_one_audit"
             ),
         ]
+
+    @property
+    def is_by_identity(self) -> bool:
+        """The record knows only message ids: contents and premature entries were not judged, and none were counted."""
+        return self.matching.startswith(BY_IDENTITY)
 
     def __str__(self) -> str:
         return f"audit {self.id}"

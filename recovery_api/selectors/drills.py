@@ -9,18 +9,13 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Drill, DrillState, Sink
+from recovery_api.models import Drill, Sink
 
 
 def drill_list(sink: Sink | None = None) -> QuerySet[Drill]:
     """Newest first; of every sink, or of one."""
     found = Drill.objects.select_related("sink", "intent").order_by("-requested_at")
     return found.filter(sink=sink) if sink else found
-
-
-def drill_latest(sink: Sink) -> Drill | None:
-    """The newest run that ended, or None: this sink was never drilled."""
-    return drill_list(sink).exclude(state=DrillState.REQUESTED).first()
 
 
 def drill_get(drill_id: UUID | str) -> Drill:

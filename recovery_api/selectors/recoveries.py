@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import Prefetch, Q, QuerySet
 
+from recovery_api.domain.attestations import attestations_stored
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.steering import Steering, steering_of
 from recovery_api.domain.strategies import strategy_named
@@ -77,6 +78,22 @@ def recovery_steps(recovery: Recovery, verification: Audit | None) -> list[Step]
         Fact.HANDED_OVER: recovery.start is not None,
     }
     return steps_of(plan_strategy(recovery.plan), recovery.state, {fact for fact, holds in shown.items() if holds})
+
+
+def recovery_attested(recovery: Recovery) -> list[dict[str, str | None]]:
+    """What was attested for it: what, since when and by whom where that was asked, who recorded it and when."""
+    return [
+        {
+            "name": one.name,
+            "text": one.text(),
+            "given": one.given(),
+            "since": one.since.isoformat() if one.since else None,
+            "by": one.by or None,
+            "attested_by": recovery.requested_by,
+            "attested_at": recovery.created_at.isoformat(),
+        }
+        for one in attestations_stored(recovery.attestations)
+    ]
 
 
 def plan_strategy(plan: Plan) -> Strategy:

@@ -53,11 +53,6 @@ def presence_once(now: datetime) -> Callable[[], Presence]:
     return functools.cache(lambda: worker_presence(now))
 
 
-def worker_last_seen() -> datetime | None:
-    """When any worker was last heard of. None: none in the last day, or ever."""
-    return Worker.objects.order_by("-seen_at").values_list("seen_at", flat=True).first()
-
-
 def since_says(passed: timedelta) -> str:
     """A duration in its largest unit.
 

@@ -14,13 +14,14 @@ from playwright.sync_api import Page, expect
 
 from recovery_api.models import Recovery, RecoveryOutcome
 from tests.browser.conftest import PASSWORD, WAIT_MS, Worker
+from tests.demo_worlds import world_drop
 from tests.integration.recovery.world import World
 from workers.demo.narrator import Narrator
 from workers.demo.oracle import opinion_form
 from workers.demo.recover import Operator
 from workers.demo.visit import incident_leave
 from workers.demo.world import World as DemoWorld
-from workers.demo.world import world_build, world_drop
+from workers.demo.world import world_build
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 INTERACTIONS_AT_MOST = 8

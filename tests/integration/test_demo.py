@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import database_url
+from tests.demo_worlds import world_drop
 from tests.integration.readme_story import normal, readme_story, readme_write, story_of
 from workers.demo.narrator import PROGRESS
-from workers.demo.world import world_drop
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]

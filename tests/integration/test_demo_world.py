@@ -15,6 +15,7 @@ from psycopg import sql
 
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.grounds import Standing
+from tests.demo_worlds import world_drop
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.registry import delivery_make, source_make
 from workers.demo.business import trade
@@ -22,7 +23,7 @@ from workers.demo.incident import IMPORTED, SLOW_REQUESTS, highest_committed, in
 from workers.demo.narrator import Narrator
 from workers.demo.oracle import letters_differ, opinion_form
 from workers.demo.recover import Operator
-from workers.demo.world import ROLES, World, world_build, world_drop
+from workers.demo.world import ROLES, World, world_build
 from workers.wire import wire_drop
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from workers.spark.jobs.audit import AuditRequest, Evidence, evidence_read
-from workers.spark.ranges import EndSpec, InProcess
 
 from recovery_api.domain.errors import SinkBusy
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Evidence, evidence_read
 from workers.spark.jobs.appending import batch_append
+from workers.spark.tasks import InProcess
 
 EVENTS = 300
 TABLES = f"""

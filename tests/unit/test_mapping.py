@@ -41,6 +41,11 @@ def test_a_column_that_really_has_such_a_name_wins(name: str) -> None:
     assert term_parse("key", name, own=["id", "a", name], joined=["name", "a"]) == Term(name)
 
 
+def test_a_column_that_is_not_there_stays_a_column_to_be_named_in_the_refusal() -> None:
+    assert term_parse("key", "kye", own=["id", "key"]) == Term("kye")
+    assert term_parse("key", "joined.kye->a", own=["id"], joined=["key"]) == Term("kye", ("a",), True)
+
+
 def test_the_longest_column_name_wins_over_a_path() -> None:
     assert term_parse("key", "a->b->c", own=["a", "a->b"]) == Term("a->b", ("c",))
     assert term_parse("key", "joined.a->b->c", own=["a->b"], joined=["a", "a->b"]) == Term("a->b", ("c",), True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from recovery_api.domain.errors import BadFile, BadInput, UnknownOption
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.presets import DIRECTORY, Answer, Mark, preset_get, preset_names, preset_read
+from recovery_api.presets.page import page
 from recovery_api.services.presets import preset_fill, preset_filled
 
 LIBRARIES = {
@@ -107,3 +110,8 @@ def test_a_preset_that_cannot_serve_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(error, match=says):
         preset_fill(end, kind, name, given)
+
+
+def test_the_document_is_made_from_the_files() -> None:
+    """`make presets` writes it."""
+    assert (Path(__file__).parents[2] / "docs" / "presets.md").read_text(encoding="utf-8") == page()

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, cast, overload
 
 from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import Kind, kind_get, options_parse
+from recovery_api.domain.kinds import Kind, abilities_of, kind_get, options_parse
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
@@ -65,21 +65,22 @@ def delivery_make(kind_name: str, options: Mapping[str, Any], ability: Ability |
     Raises: UnknownOption, BadInput; Refused where the kind is a record alone, or has another ability.
     """
     kind = _kind(kind_name, "sink")
-    if not kind.abilities & DELIVERIES:
+    abilities = abilities_of(kind_name, options)
+    if not abilities & DELIVERIES:
         raise Refused(
             f"Sending to a sink of kind {kind.name}",
             "it is a record alone: a row in it is the mark of an effect, and not the effect",
             "Audit and plan with it; what is owed goes through the system that has the effect.",
         )
-    if ability is not None and ability not in kind.abilities:
-        has = ", ".join(sorted(kind.abilities & DELIVERIES))
+    if ability is not None and ability not in abilities:
+        has = " and ".join(sorted(abilities & DELIVERIES))
         raise Refused(f"Sending to a sink of kind {kind.name}", f"it is {has} and not {ability.value}", "Plan again.")
     return cast(Delivery, _make(kind, options))
 
 
-def has_ability(kind_name: str, ability: Ability) -> bool:
-    """Whether the kind declares it. Raises: UnknownOption."""
-    return ability in kind_get(kind_name).abilities
+def delivery_find(kind_name: str, options: Mapping[str, Any]) -> Delivery | None:
+    """The delivery into the sink. None: it is a record alone. Raises: UnknownOption, BadInput."""
+    return delivery_make(kind_name, options) if abilities_of(kind_name, options) & DELIVERIES else None
 
 
 def _kind(kind_name: str, end: str) -> Kind:

@@ -188,18 +188,6 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
     return world
 
 
-def world_drop(admin: str, prefix: str) -> None:
-    """Drops the databases and roles of a world that was built under a prefix of its own. For tests."""
-    if not prefix:
-        raise Refused("dropping the demo's world", "it has no prefix", "Drop its databases by hand.")
-    with psycopg.connect(admin, autocommit=True) as cluster:
-        for name in ("orders", "mail"):
-            cluster.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(prefix + name)))
-        named = cluster.execute("SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", (prefix,)).fetchall()
-        for (role,) in named:
-            cluster.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
-
-
 def _database_ensure(admin: str, name: str) -> str:
     """The administrator's address of database `name`, made if it is not there."""
     with psycopg.connect(admin, autocommit=True) as cluster:

@@ -8,15 +8,20 @@ from recovery_api.domain.drills import DrillName, DrillResult, DrillVerdict
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.protocols.fence import FencedSink
-from workers.drills.stage import NotAsExpected, Stage, position, rows
+from workers.drills.stage import NotAsExpected, Noted, Stage, position, rows
 
 
 def drill_play(name: DrillName, sink: FencedSink, notes: tuple[str, ...] = ()) -> DrillResult:
     """The drill's result at this empty sink. An answer, or an error of the sink itself, that the protocol does not have
     fails it. Raises: transient errors, after which it is to be played again."""
     stage = Stage(sink)
+    return played(name, stage, lambda: SCRIPT[name](stage), notes)
+
+
+def played(name: DrillName, stage: Noted, script: Callable[[], None], notes: tuple[str, ...]) -> DrillResult:
+    """What came of a script whose steps `stage` notes. Raises: transient errors."""
     try:
-        SCRIPT[name](stage)
+        script()
     except NotAsExpected as failure:
         return DrillResult(name, DrillVerdict.FAILED, str(failure), tuple(stage.steps), notes=notes)
     except FencepostError as error:

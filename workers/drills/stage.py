@@ -23,11 +23,10 @@ class NotAsExpected(Exception):
     """The drill failed at its last noted step."""
 
 
-class Stage:
-    """`history`: the coordinates committed so far, each an event whose content follows from it."""
+class Noted:
+    """Every step with what was said. `history`: the coordinates committed so far, each an event that follows from it."""
 
-    def __init__(self, sink: FencedSink) -> None:
-        self.sink = sink
+    def __init__(self) -> None:
         self.steps: list[dict[str, Any]] = []
         self.history: list[int] = []
 
@@ -44,6 +43,25 @@ class Stage:
         first = len(self.history) + 1
         self.history += range(first, first + count)
         return self.history[-count:]
+
+    def check(self, found: list[tuple[int, bytes]], wanted: list[tuple[int, bytes]]) -> None:
+        """A record (coordinate and payload digest) against what was committed: none twice, none missing, none else."""
+        said = "every event exactly once"
+        if sorted(found) != wanted:
+            held, committed = [coordinate for coordinate, _ in found], dict(wanted)
+            twice = sorted({coordinate for coordinate in held if held.count(coordinate) > 1})
+            lost = sorted(set(self.history) - set(held))
+            other = sorted({one for one, what in found if what != committed.get(one)})
+            said = f"twice: {named(twice)}; missing: {named(lost)}; not as committed: {named(other)}"
+        self.expect("the acceptance record, compared with what was committed, holds", said, "every event exactly once")
+
+
+class Stage(Noted):
+    """A fenced sink."""
+
+    def __init__(self, sink: FencedSink) -> None:
+        super().__init__()
+        self.sink = sink
 
     # -- a relay ----------------------------------------------------------------------------------------------------
 
@@ -110,17 +128,8 @@ class Stage:
             ]
 
     def check_record(self) -> None:
-        """The record against the history, coordinate by coordinate and by content: none twice, none missing, none else."""
-        found = sorted((row["position"], bytes(row["payload_digest"])) for row in self.record())
-        wanted = [(coordinate, payload(coordinate)) for coordinate in self.history]
-        said = "every event exactly once"
-        if found != wanted:
-            held = [coordinate for coordinate, _ in found]
-            twice = sorted({coordinate for coordinate in held if held.count(coordinate) > 1})
-            lost = sorted(set(self.history) - set(held))
-            other = sorted({one for one, what in found if what != (payload(one) if one in self.history else None)})
-            said = f"twice: {named(twice)}; missing: {named(lost)}; not as committed: {named(other)}"
-        self.expect("the acceptance record, compared with what was committed, holds", said, "every event exactly once")
+        found = [(row["position"], bytes(row["payload_digest"])) for row in self.record()]
+        self.check(found, [(coordinate, payload(coordinate)) for coordinate in self.history])
 
 
 def rows(coordinates: Iterable[int], content: str | None = None) -> pa.Table:

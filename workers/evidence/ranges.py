@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
-from workers.connectors.registry import delivery_make, record_make, source_make
+from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
 from workers.evidence import schemas
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
@@ -44,6 +45,10 @@ class EndSpec:
 
     def record(self) -> Record:
         return record_make(self.kind, self.options)
+
+    def delivery(self) -> Delivery | None:
+        """None: the sink is a record alone."""
+        return delivery_find(self.kind, self.options)
 
     def fenced(self) -> FencedDelivery:
         return delivery_make(self.kind, self.options, Ability.FENCED)

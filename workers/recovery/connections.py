@@ -13,6 +13,7 @@ from recovery_api.models import Intent
 from recovery_api.presets import preset_get
 from recovery_api.services.ends import connection_test_record
 from workers.connectors.registry import record_make, source_make
+from workers.connectors.tested import capability_tested
 
 
 def end_test(intent: Intent, report: Any) -> None:
@@ -28,7 +29,7 @@ def end_test(intent: Intent, report: Any) -> None:
             record = record_make(kind, options)
             found = asdict(record.test())
             if found["is_usable"]:
-                capability = asdict(record.capability())
+                capability = asdict(capability_tested(kind, options))
         else:
             found = asdict(source_make(kind, options).test())
     except FencepostError as error:

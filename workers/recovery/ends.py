@@ -13,11 +13,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
+from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding
 from recovery_api.models import Intent, Pipeline, Plan
@@ -27,10 +29,12 @@ from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
+from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import delivery_make, record_make
+from workers.connectors.tested import capability_tested
 from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
 from workers.evidence.grounds import Earlier, Remembered
@@ -48,6 +52,16 @@ def record_of(pipeline: Pipeline) -> Record:
 def fenced_of(pipeline: Pipeline) -> FencedDelivery:
     """The fenced delivery into the pipeline's sink. Raises: Refused where it has none."""
     return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.FENCED)
+
+
+def appended_of(pipeline: Pipeline) -> AppendedDelivery:
+    """The appended delivery into the pipeline's sink. Raises: Refused where it has none."""
+    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.APPENDED)
+
+
+def capability_of(pipeline: Pipeline) -> Capability:
+    """What the pipeline's sink can do, as tested now."""
+    return capability_tested(pipeline.sink.kind, pipeline.sink.options)
 
 
 def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
@@ -105,6 +119,7 @@ def request_make(
         remembered={} if plan else remembered_make(pipeline),
         earlier=earlier_of_plan(plan) if plan else earlier_of_audit(pipeline),
         attested_by=attested_by(pipeline.source),
+        ids_attested_by=attested_by(pipeline.source, NO_REUSE),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.evidence_classes import EvidenceClass
-from recovery_api.domain.findings import FindingWord
+from recovery_api.domain.findings import ABSENCES, FindingWord
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.words import words
 from recovery_api.services.findings import ListedFinding
@@ -185,7 +185,9 @@ def listing_rows(found: Evidence) -> Iterator[ListedFinding]:
 
 
 def _class_of(row: dict[str, Any], unsent: set[Place]) -> str:
-    """Why a lost event is, or is not, sent. Empty for what is not lost. The order is `batch_rows`'s."""
+    """Why an event without an entry is, or is not, sent. Empty for what was accepted. The order is `batch_rows`'s."""
+    if row["finding"] == FindingWord.UNKNOWN and row["cause"] in ABSENCES:
+        return EvidenceClass.ACKNOWLEDGED if row["is_acknowledged"] else EvidenceClass.TRIMMED
     if row["finding"] != FindingWord.LOST:
         return ""
     if row["is_acknowledged"]:

@@ -8,9 +8,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED, attested_says
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.kinds import deciding
 from recovery_api.domain.plans import (
     BatchCounts,
     PlanVerdict,
@@ -19,12 +22,14 @@ from recovery_api.domain.plans import (
     scope_digest,
 )
 from recovery_api.domain.strategies import strategy_of
+from recovery_api.domain.strategies.attested import ATTESTED, attestations_asked
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
-from workers.evidence.batch import batch_without, parts_split, unrepresentable_read
+from workers.evidence.batch import batch_of_part, batch_without, parts_split, unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
+    capability_of,
     evidence_directory,
     record_of,
     request_make,
@@ -47,7 +52,7 @@ def plan_run(intent: Intent, report: Any) -> None:
     pipeline = plan.pipeline
     sink = record_of(pipeline)
     sink_compare(pipeline)
-    capability: Capability = sink.capability()
+    capability = capability_of(pipeline)
     strategy = strategy_of(capability)
     request = request_make(
         pipeline,
@@ -64,8 +69,16 @@ def plan_run(intent: Intent, report: Any) -> None:
     report(step="recording")
     batch = _batch(found, content["unrepresentable"])
     paths = sink.undisciplined_paths()
-    evidence = replace(_plan_evidence(found, content["unrepresentable"]), undisciplined_paths=paths, later=later)
+    evidence = replace(
+        _plan_evidence(found, content["unrepresentable"]),
+        undisciplined_paths=paths,
+        later=later,
+        lands_behind_later=strategy is ATTESTED and _lands_behind(found),
+    )
     conditions = conditions_judge(evidence, capability)
+    asked = list(attestations_asked(capability)) if strategy is ATTESTED else []
+    if later is not None and later.count:
+        asked.append(LATER_EVENTS_CONFIRMED)
     judged = lane_verdicts(found)
     total = verdict_total(judged)
     verdict, refusal = plan_conclude(batch, conditions)
@@ -78,7 +91,8 @@ def plan_run(intent: Intent, report: Any) -> None:
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
             "strategy": strategy.name,
-            "promise": strategy.promise_says(total.given),
+            "promise": strategy.promise_says([*total.given, *attested_says(asked)]),
+            "attestations": asked,
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
@@ -92,6 +106,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
+        "batch": {name: str(count) for name, count in batch.by_class().items()},
         "evidence_uri": found.directory,
         "evidence_digest": evidence_digest(found),
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
@@ -113,7 +128,6 @@ def plan_run(intent: Intent, report: Any) -> None:
             digest=_digest(pipeline.name, pipeline.scope, found, capability),
             frontier=frontier,
             conditions=rows,
-            batch={name: str(count) for name, count in batch.by_class().items()},
             batch_count=batch.provably_missing,
             says=_says(batch, found, total, conditions, len(parts)),
             now=timezone.now(),
@@ -128,7 +142,8 @@ def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
     return BatchCounts(
         provably_missing=found.batch_count,
         unknowable=sum(one.floor_uncovered for one in counts),
-        acknowledged=sum(one.acknowledged for one in counts),
+        acknowledged=sum(one.acknowledged + one.absent_acknowledged for one in counts),
+        trimmed=sum(one.absent_unknown - one.absent_acknowledged for one in counts),
         altered_at_the_sink=sum(one.lost_hidden for one in counts),
         not_representable=unrepresentable,
     )
@@ -154,6 +169,18 @@ def _plan_evidence(found: Evidence, unrepresentable: int) -> PlanEvidence:
     )
 
 
+def _lands_behind(found: Evidence) -> bool:
+    """Whether the record holds something later than the first event of the batch, in its lane."""
+    for piece in found.pieces:
+        lane = found.sink_reading.lanes.get(piece.lane)
+        first = batch_of_part(found.spec, piece.part).slice(0, 1).to_pylist()
+        if not first or lane is None or lane.head is None:
+            continue
+        if Coordinate(first[0]["position"], first[0]["ordinal"]) < lane.head:
+            return True
+    return False
+
+
 def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability: Capability) -> str:
     return plan_digest(
         pipeline=pipeline,
@@ -162,6 +189,10 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
             lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
         },
         scope_digest=scope_digest(scope),
+        ends={
+            "source": deciding(found.spec.source.kind, found.spec.source.options),
+            "sink": deciding(found.spec.sink.kind, found.spec.sink.options),
+        },
         capability=capability,
         history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},
         batch_digest=found.batch_digest,

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import FencepostError, Refused
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
-from workers.connectors.registry import has_ability
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, fenced_of, paths_read, record_of, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
@@ -45,7 +45,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     finding = sink_remember(sink, record.said(), actor=intent.taken_by, now=timezone.now())
     if not finding.is_restored:
         return {"sink": sink.name, "standing": finding.standing.value, "says": finding.says}
-    if has_ability(sink.kind, Ability.FENCED):
+    if Ability.FENCED in abilities_of(sink.kind, sink.options):
         report(step="raising the counter", says=f"above {finding.counter_floor}")
         fenced_of(pipeline).counter_raise(finding.counter_floor + 1)
     started_at = timezone.now()

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import kind_get, kind_installed, options_parse
+from recovery_api.domain.kinds import abilities_of, kind_get, kind_installed, options_parse
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
 from workers.connectors.protocols.fence import ClaimReading
-from workers.connectors.registry import delivery_make, has_ability, installer_of, record_make
+from workers.connectors.registry import delivery_make, installer_of, record_make
 
 SHOWN = 20
 """How many of the newest claims and generations a reading shows."""
@@ -30,7 +30,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
     sink = intent.sink
     if sink is None:
         raise Refused("reading a sink", "none is named", "Name a registered sink.")
-    if not has_ability(sink.kind, Ability.FENCED):
+    if Ability.FENCED not in abilities_of(sink.kind, sink.options):
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
     report(step="asking the sink")

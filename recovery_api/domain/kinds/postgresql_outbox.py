@@ -7,6 +7,7 @@ from typing import Any
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds.base import Kind, Option, Retention
 from recovery_api.domain.kinds.postgresql_mapping import (
     CONNECTION_OPTIONS,
@@ -100,6 +101,13 @@ KIND = Kind(
             "numbers_are_drawn_in_insert",
             "Your word, recorded with your name, that no client draws or supplies a coordinate of its own, where the catalogue"
             " cannot show it.",
+            type="boolean",
+            default=False,
+            is_word=True,
+        ),
+        Option(
+            NO_REUSE,
+            "Your word, recorded with your name, that no event id is ever used again. Asked where the record knows only ids.",
             type="boolean",
             default=False,
         ),

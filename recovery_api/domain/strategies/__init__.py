@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.strategies.attested import ATTESTED
 from recovery_api.domain.strategies.base import Strategy
 from recovery_api.domain.strategies.fenced import FENCED
 from recovery_api.domain.strategies.undriven import BLIND, KEYED, READ_ONLY
 
-STRATEGIES: Mapping[str, Strategy] = {one.name: one for one in (FENCED, READ_ONLY, KEYED, BLIND)}
+STRATEGIES: Mapping[str, Strategy] = {one.name: one for one in (FENCED, ATTESTED, READ_ONLY, KEYED, BLIND)}
 
 
 def strategy_of(capability: Capability) -> Strategy:
@@ -24,6 +25,8 @@ def strategy_of(capability: Capability) -> Strategy:
     match capability.archetype:
         case Archetype.FENCED if capability.has_fence:
             return FENCED
+        case Archetype.QUERYABLE if capability.can_read_record and capability.may_append:
+            return ATTESTED
         case Archetype.DEDUPLICATING:
             return KEYED
         case Archetype.BLIND:

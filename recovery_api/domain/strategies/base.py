@@ -47,7 +47,9 @@ class Strategy:
     `steps`: in order. `moves`: which state may follow which. `obeys_before`: by state, the step that a pause or a stop
     holds a worker before; `next_part`: that of the next part. `conditions`: names of what must be judged before it runs.
     `attestations`: what people may be asked to attest, by name. `outcomes`: how it may end. `drills`: what its sink can
-    be asked to prove. `is_driven` False: nothing is ever sent by it.
+    be asked to prove. `is_driven` False: nothing is ever sent by it. `applying`, `pausing`, `stopping`, `settling`: what
+    each of these does, as a person reads it before asking for it. `relay_next`: what to do with the relay once it has
+    ended complete. `evidence_lasts`: until when its certificate can be shown to hold.
     """
 
     name: str
@@ -55,6 +57,12 @@ class Strategy:
     does: str
     promise: str
     is_driven: bool = True
+    applying: str = ""
+    pausing: str = ""
+    stopping: str = ""
+    settling: str = ""
+    relay_next: str = ""
+    evidence_lasts: str = ""
     steps: Sequence[StrategyStep] = ()
     moves: Mapping[str, frozenset[str]] = field(default_factory=dict)
     obeys_before: Mapping[str, str] = field(default_factory=dict)

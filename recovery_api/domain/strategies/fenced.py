@@ -86,6 +86,16 @@ FENCED = Strategy(
     archetype=Archetype.FENCED,
     does="A recovery claims, arms and fires",
     promise="exactly once at f{given}, once verified",
+    applying="Applying stops older relay runs at the sink, reads both ends again, and sends exactly what is still missing of "
+    "this plan.",
+    pausing="Holds before the next step; a delivery that has begun is not taken back. A claim already taken stays open, so "
+    "a relay that asks for a generation waits too.",
+    stopping="Ends it at the next safe point and gives the claim up. The relay must ask the sink for a new generation before "
+    "it goes on. What was delivered stays.",
+    settling="A worker asks the sink what became of this recovery, waits for a delivery that may still run there, and goes "
+    "on from that. What is remembered here decides nothing.",
+    relay_next="Start the relay: it asks the sink for a generation and is told where to begin.",
+    evidence_lasts="The acceptance record keeps every identity; its rows have no expiry at this sink.",
     steps=STEPS,
     moves=MOVES,
     obeys_before=OBEYS_BEFORE,

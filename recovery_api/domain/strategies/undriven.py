@@ -8,7 +8,7 @@ from recovery_api.domain.strategies.base import Strategy
 READ_ONLY = Strategy(
     name="read_only",
     archetype=Archetype.QUERYABLE,
-    does="Without a fence at the sink its record is audited and planned for, and no recovery runs",
+    does="Its record is audited and planned for, and no recovery runs: there is no fence, and nothing may be appended",
     promise="nothing beyond what an audit finds",
     is_driven=False,
 )

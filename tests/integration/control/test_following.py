@@ -9,7 +9,7 @@ from recovery_api.models import EventKind, IntentState, PlanState
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_estimate
 from recovery_api.selectors.recoveries import recovery_steps, timeline
-from recovery_api.selectors.workers import worker_last_seen
+from recovery_api.selectors.workers import worker_presence
 from recovery_api.services.audits import audit_request
 from recovery_api.services.intents import intent_take, intent_withdraw
 from recovery_api.services.plans import plan_record, plan_request, plan_start
@@ -53,7 +53,7 @@ def test_t18_queued_work_says_when_the_last_worker_was_heard_of(pipeline, now, l
     worker_say_present("host/3", ["spark"], later(minutes=4), is_stopping=True)
     assert "No worker is running" in intent_waiting(intent, later(minutes=4)).says
     worker_say_gone("host/3")
-    assert worker_last_seen() == now
+    assert worker_presence(now).last_seen_at == now
 
 
 def test_withdrawn_work_refuses_the_plan_it_was_for(pipeline, now):

@@ -107,6 +107,22 @@ def test_what_stands_in_the_way_of_an_insert_is_named(bench: Bench, change: str,
     assert says in problem(bench)
 
 
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"key": "content->who"}, "key is read from a path in column 'content'"),
+        ({"filter": "op = 'insert'"}, "A filter says which rows count"),
+        ({"key": "joined.name", "joined_table": "people", "joined_on": {"key": "id"}}, "from the joined table"),
+        ({"table": "shown"}, "is a view"),
+    ],
+)
+def test_what_can_only_be_read_is_refused_with_a_sentence(bench: Bench, options: dict[str, Any], says: str) -> None:
+    bench.run.execute(
+        EFFECT + "; CREATE TABLE people (id text PRIMARY KEY, name text); CREATE VIEW shown AS TABLE accepted"
+    )
+    assert says in problem(bench, **options)
+
+
 def test_row_security_and_a_missing_table_are_problems_too(bench: Bench) -> None:
     bench.run.execute(EFFECT)
     assert "does not exist" in problem(bench, table="elsewhere")

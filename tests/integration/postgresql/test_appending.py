@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused, SinkBusy, Unreachable, Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make, event_make, rows_make
 from tests.integration.postgresql.mapped_tables import Bench, accepted, digests
@@ -139,6 +140,28 @@ def test_a_batch_that_repeats_a_coordinate_is_refused(bench: Bench, sink: Any) -
             {"content_format": "bytes"},
             {"content": '"\\\\x00ff"'},
         ),
+        ("id bigint PRIMARY KEY, key text, content text", "id", {"content_format": "hex"}, {"content": '"\\\\x00ff"'}),
+        (
+            "id bigint PRIMARY KEY, key text, content text",
+            "id",
+            {"content_format": "base64"},
+            {"content": '"\\\\x00ff"'},
+        ),
+        (
+            "id bigint PRIMARY KEY, key text, content text",
+            "id",
+            {"content_format": "escaped"},
+            {"content": '{"a": "b"}'},
+        ),
+        ("id bigint PRIMARY KEY, key text, content jsonb", "id", {"content_format": "escaped"}, {"content": '"a"'}),
+        ("id bigint PRIMARY KEY, key text, content bytea", "id", {"content_format": "json_bytes"}, {}),
+        (
+            "id bigint PRIMARY KEY, key text, content bytea",
+            "id",
+            {"content_format": "text_bytes"},
+            {"content": '"\u00e9"'},
+        ),
+        ("id bigint PRIMARY KEY, content jsonb", "id", {"key": "=fixed", "op": "=insert"}, {"key": "fixed"}),
         ("id bigint PRIMARY KEY, key text, digest text", "id", {"digest": "digest", "content": None}, {}),
         ("id bigint PRIMARY KEY, key text, digest bytea", "id", {"digest": "digest", "content": None}, {}),
         ("id bigint PRIMARY KEY, key text, content text", "id", {}, {"content": '{"a": "\\u0000"}'}),
@@ -266,7 +289,8 @@ def test_two_recoverers_at_once_land_each_event_once_without_any_constraint(
     bench.run.execute(LOOSE)
     writer = bench.session()
     writer.execute("LOCK TABLE accepted IN ROW EXCLUSIVE MODE")
-    both = [pool.submit(bench.sink(**MAPPED).append, iter([batch_make(1, 2, 3)]), 20.0) for _ in range(2)]
+    sinks = [bench.sink(**MAPPED) for _ in range(2)]
+    both = [pool.submit(one.append, iter([batch_make(1, 2, 3)]), 20.0) for one in sinks]
     until(bench, WAITING.format(2))
     writer.rollback()
     landed = sorted(one.result().data["landed_count"] for one in both)
@@ -385,7 +409,7 @@ class Orphan:
 def append_in_process(options: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     from workers.connectors.registry import delivery_make
 
-    delivery_make("postgresql_table", options).append(iter([rows_make(rows)]), 5.0)
+    delivery_make("postgresql_table", options, Ability.APPENDED).append(iter([rows_make(rows)]), 5.0)
 
 
 def test_a_session_that_is_ended_at_the_server_lands_nothing_and_may_be_tried_again(
@@ -405,3 +429,70 @@ def test_a_session_that_is_ended_at_the_server_lands_nothing_and_may_be_tried_ag
     gate.execute("SELECT pg_advisory_unlock(1)")
     assert ids(bench) == []
     assert sink.append(iter([batch_make(1)])).data["landed_count"] == 1
+
+
+def test_an_orphan_that_had_committed_is_waited_for_and_found_already_there(
+    bench: Bench, pool: ThreadPoolExecutor
+) -> None:
+    """Its worker died between COMMIT and the answer, and the server still waits for a standby: its lock stands."""
+    bench.run.execute("SET synchronous_commit = local")
+    bench.run.execute(LOOSE)
+    bench.run.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    try:
+        bench.run.execute("SELECT pg_reload_conf()")
+        orphan = Orphan(bench, batch_make(1, 2))
+        until(
+            bench,
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()",
+        )
+        pid = orphan.client_killed()
+        with pytest.raises(SinkBusy, match=str(pid)):
+            bench.sink(**MAPPED).append(iter([batch_make(1, 2)]), 0.05)
+        waiting = pool.submit(bench.sink(**MAPPED).append, iter([batch_make(1, 2)]), 20.0)
+        until(bench, WAITING.format(1))
+    finally:
+        bench.run.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        bench.run.execute("SELECT pg_reload_conf()")
+    answer = waiting.result()
+    assert (answer.data["landed_count"], answer.data["absorbed_count"]) == (0, 2)
+    assert ids(bench) == [1, 2]
+
+
+@pytest.mark.parametrize("before, during", [("off", "on"), ("local", "on"), ("remote_apply", "remote_apply")])
+def test_a_lowered_synchronous_commit_is_raised_and_a_higher_one_kept(bench: Bench, before: str, during: str) -> None:
+    bench.run.execute(EFFECT + "; CREATE TABLE seen (setting text)")
+    bench.run.execute(
+        "CREATE FUNCTION sees() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END$$;"
+        "CREATE TRIGGER sees BEFORE INSERT ON accepted FOR EACH ROW EXECUTE FUNCTION sees()"
+    )
+    dsn = psycopg.conninfo.make_conninfo(bench.dsn, options=f"-c synchronous_commit={before}")
+    assert bench.sink(dsn=dsn, **MAPPED).append(iter([batch_make(1)])).data["landed_count"] == 1
+    assert bench.run.execute("SELECT setting FROM seen").fetchone() == (during,)
+
+
+def test_a_partitioned_table_is_locked_and_filled_whole(bench: Bench) -> None:
+    bench.run.execute(
+        EFFECT + " PARTITION BY RANGE (id); CREATE TABLE low PARTITION OF accepted FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE high PARTITION OF accepted FOR VALUES FROM (10) TO (20)"
+    )
+    sink = bench.sink(**MAPPED)
+    assert sink.append_ability().absorbs_late_sends
+    writer = bench.session(application_name="writes one partition")
+    writer.execute("INSERT INTO high (id) VALUES (19)")
+    with pytest.raises(SinkBusy, match="writes one partition"):
+        sink.append(iter([batch_make(9)]), 0.05)
+    writer.rollback()
+    assert sink.append(iter([batch_make(9, 11)])).data["landed_count"] == 2
+    with pytest.raises(Unsuitable, match="0:30:0"):
+        sink.append(iter([batch_make(12, 30)]))
+    assert ids(bench) == [9, 11]
+
+
+def test_names_that_need_quotes_are_written_as_they_are(bench: Bench) -> None:
+    bench.run.execute('CREATE TABLE "Or%ders" ("nth" bigint PRIMARY KEY, "a ""%s"" b" text, content jsonb)')
+    options = {"key": 'a "%s" b', "content": "content", "is_effect": True}
+    sink = bench.sink("Or%ders", "nth", **options)
+    batch = batch_make(1, 2)
+    assert sink.append(iter([batch]), 5.0, digest_make(batch)).data["landed_count"] == 2
+    assert sink.append(iter([batch])).data["absorbed_count"] == 2

@@ -77,7 +77,7 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     """
     cells = min(max(extent.estimated_rows // ROWS_A_BLOCK, CELLS_LEAST), CELLS_MOST)
     percent = min(100.0, 100.0 * max(PAGES_A_CELL * cells, PAGES_LEAST) / max(pages, 1))
-    sampled = sql.SQL("{} TABLESAMPLE SYSTEM ({}) REPEATABLE (1)").format(mapped.rows, sql.Literal(percent))
+    sampled = mapped.rows_sampled(sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (1)").format(sql.Literal(percent)))
     components = mapped.coordinate.components
     columns = [packed_integer(str(at), component.send, component.held) for at, component in enumerate(components)]
     null = mapped.coordinate.is_null
@@ -92,6 +92,16 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     ordinals = numbers[1] if len(numbers) > 1 else np.zeros_like(numbers[0])
     points = np.unique(np.stack([numbers[0][chosen], ordinals[chosen]], axis=1), axis=0)
     return [[int(position), int(ordinal)] for position, ordinal in points]
+
+
+def grid_even(extent: Extent) -> Grid:
+    """Points at even distances between the ends: of a view no pages can be sampled, and its rows are not counted."""
+    if extent.lowest is None or extent.highest is None:
+        return []
+    low, high = extent.lowest.position, extent.highest.position
+    cells = min(max(extent.estimated_rows // ROWS_A_BLOCK, CELLS_LEAST), CELLS_MOST)
+    cuts = {low + (high - low) * at // cells for at in range(1, cells)} | {high}
+    return [[cut, 0] for cut in sorted(cuts)]
 
 
 def blocks_of(grid: Grid, range_: CoordinateRange, rows: int) -> list[CoordinateRange]:

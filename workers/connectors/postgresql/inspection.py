@@ -25,10 +25,12 @@ from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses
-from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
+from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
 from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.mapping_notes import source_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
@@ -70,13 +72,14 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             if not opened.server.is_in_recovery:
                 foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
             weaknesses += table_weaknesses(connection, opened, extent)
+            weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
                 weaknesses += dropped_unseen(connection, opened, extent)
             elif options["retention"] == Retention.DELETES_DELIVERED:
                 weaknesses.append(DELIVERED_GONE)
             weaknesses += clock_weaknesses(connection, opened.mapped)
-            problems += op_problems(connection, opened.mapped)
+            problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
             sample = newest_read(connection, opened.mapped, COMMIT_EVIDENCE)
     except (TerminalError, Unreachable) as error:
         problems.append(str(error))
@@ -248,7 +251,7 @@ def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -
 
 def _ground(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> tuple[str, list[str]]:
     """The ground a safe frontier will have, and what is weak about it."""
-    found = catalogue_read(connection, options["coordinate"][0], len(options["coordinate"]), opened.table)
+    found = mapped_catalogue_read(connection, opened)
     is_attested = bool(options["numbers_are_drawn_in_insert"])
     judged = Judged(("the coordinate carries no transaction id",), ())
     if opened.mapped.spelling is Spelling.XID8_BIGINT:

@@ -47,6 +47,9 @@ UNSEEN = (
 
 
 NO_XMIN = "Late rows cannot be seen here: a part of the table keeps no xmin (a foreign table, or another access method than heap)."
+NO_XMIN_IN_VIEW = (
+    "Late rows cannot be seen here: a view keeps no xmin. They are found by the next audit, which counts again."
+)
 KEEPS_XMIN = """
 SELECT has_table_privilege(%s::bigint::oid, 'SELECT'), NOT EXISTS (
     SELECT FROM pg_class c LEFT JOIN pg_am m ON m.oid = c.relam
@@ -59,6 +62,8 @@ def late_unseen(connection: psycopg.Connection[Any], opened: Opened) -> str | No
     row = connection.execute(KEEPS_XMIN.encode(), [opened.table.oid, list(opened.table.leaves)]).fetchone()
     assert row is not None
     may_read, is_kept = row
+    if opened.table.is_view:
+        return NO_XMIN_IN_VIEW
     if not is_kept:
         return NO_XMIN
     return None if may_read else UNSEEN

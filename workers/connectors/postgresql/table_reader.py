@@ -55,10 +55,11 @@ class TableReader:
         cut = blocks_of(self.handle["grid"], range_, self.handle["rows"]) if self.handle["has_index"] else [range_]
         blocks = [coordinate.inside(block) for block in cut]
         look = late_look(self.address, mapped, self.handle, late)
+        rows = mapped.rows
         if look is not None:
-            columns = [*columns, *look.columns]
+            columns, rows = [*columns, *look.columns], mapped.rows_with_xmin
         with snapshot_open(self.address, self.handle["snapshot"]) as connection:
-            for arrays in read_packed(connection, [*carried, *columns], mapped.rows, blocks):
+            for arrays in read_packed(connection, [*carried, *columns], rows, blocks):
                 count = len(arrays["position"])
                 if look is not None:
                     look.block(arrays)

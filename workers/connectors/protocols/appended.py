@@ -8,13 +8,15 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from workers.connectors.protocols.delivery import Answer, Delivery
+from workers.connectors.protocols.record import Record
 from workers.connectors.readings import BatchDigest
 
 
@@ -60,3 +62,40 @@ class AppendedDelivery(Delivery, Protocol):
         transaction is not what was sent, or what came is not `owed`.
         """
         ...
+
+
+@runtime_checkable
+class AppendedSink(Record, AppendedDelivery, Protocol):
+    """A record and an appended delivery that are one end."""
+
+
+class Driven(Protocol):
+    """A sink's copy as a drill drives it, between the steps of its transactions."""
+
+    def event(self, coordinate: int, variant: str = "") -> dict[str, Any]:
+        """One synthetic event of schemas.BATCH that the sink can hold. `variant`: another content."""
+        ...
+
+    def append_held(
+        self, batch: pa.RecordBatch, wait_seconds: float = 5.0
+    ) -> AbstractContextManager[Mapping[str, Any]]:
+        """A recoverer that commits when the manager ends; inside, it holds the lock. The figures of AppendedDelivery.append."""
+        ...
+
+    def send_held(self, batch: pa.RecordBatch, wait_seconds: float = 5.0) -> AbstractContextManager[str]:
+        """A plain send by who knows no protocol, committed when the manager ends: `accepted`, or `refused` by a constraint.
+
+        Raises: SinkBusy where it waits for longer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedNamespace:
+    """A copy made for one drill. `sink`: a connector that knows nothing but it; `notes`: what a person should know of how
+    it was made."""
+
+    name: str
+    sink: AppendedSink
+    driven: Driven
+    notes: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate
+from workers.connectors.protocols.appended import AppendedNamespace
 from workers.connectors.protocols.delivery import Answer, Delivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import BatchDigest
@@ -177,10 +178,10 @@ class DrillNamespace:
 
 
 @runtime_checkable
-class DrillableDelivery(FencedDelivery, Protocol):
+class DrillableDelivery(Delivery, Protocol):
     """A delivery that can be drilled without touching what it holds."""
 
-    def drill_namespace(self) -> AbstractContextManager[DrillNamespace]:
+    def drill_namespace(self) -> AbstractContextManager[DrillNamespace | AppendedNamespace]:
         """A fresh namespace, gone at the end; what a crashed drill left is taken away first.
 
         Raises: AccessDenied saying what to grant; Refused where it would be the pipeline's own.

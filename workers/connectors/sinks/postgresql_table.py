@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -17,6 +17,7 @@ from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
 from recovery_api.domain.restores import SinkMemory
@@ -34,6 +35,8 @@ from workers.connectors.postgresql.inspection import (
     table_weaknesses,
 )
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.mapping_notes import record_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
@@ -47,9 +50,9 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.protocols.appended import AppendAbility, AppendedDelivery
+from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
 from workers.connectors.protocols.delivery import Answer
-from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.fence import DrillableDelivery
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -59,7 +62,8 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
-from workers.connectors.sinks.table import appending
+from workers.connectors.sinks.postgresql_ids import PostgresqlIds
+from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
@@ -75,6 +79,11 @@ ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
 
 
+def record_of(options: Mapping[str, Any]) -> PostgresqlTable | PostgresqlIds:
+    """The table as its options say it is met: by coordinate, or by message id."""
+    return PostgresqlIds(options) if is_by_event_id(options) else PostgresqlTable(options)
+
+
 class PostgresqlTable:
     """Sink `postgresql_table`: queryable, unfenced. Made from parsed options; opens connections only when asked."""
 
@@ -85,7 +94,7 @@ class PostgresqlTable:
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
-        self._columns: Mapping[str, WrittenColumn] | None = None
+        self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
@@ -94,7 +103,7 @@ class PostgresqlTable:
             ability = append_ability(connection, opened)
             unique = is_coordinate_unique(connection, opened.mapped, opened.table)
             may_lose = opened.table.persistence == "u" or bool(durability_weaknesses(connection))
-        is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
+        is_complete = self.options["is_append_only"] is not False and not opened.server.is_in_recovery
         return Capability(
             archetype=Archetype.QUERYABLE,
             can_read_record=True,
@@ -129,15 +138,25 @@ class PostgresqlTable:
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
         """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
-        if self._columns is None:
+        if self._written is None:
             with snapshot_open(self.address) as connection:
-                self._columns = facts_read(connection, self._open(connection).table).columns
-        return unfit(self.options, self._columns, batch)
+                opened = self._open(connection)
+                self._written = (opened.mapped, facts_read(connection, opened.table).columns)
+        return unfit(*self._written, batch)
 
     def append(
         self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
     ) -> Answer:
         return appending.append(self.address, self._open, content, wait_seconds, owed)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[AppendedNamespace]:
+        """As DrillableDelivery.drill_namespace: a copy LIKE the table, in a schema of its own."""
+        reference = self.options.get("drill_connection") or self.options["connection"]
+        address = replace(self.address, reference=reference)
+        with drilling.namespace_open(address, self._open) as (schema, notes):
+            copy = PostgresqlTable({**self.options, "connection": reference, "schema": schema})
+            yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, UNDISCIPLINED.removesuffix("."))]
@@ -160,8 +179,9 @@ class PostgresqlTable:
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                weaknesses += record_notes(opened) + joined_weaknesses(connection, opened.mapped)
                 weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
-                problems += op_problems(connection, opened.mapped)
+                problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
                 by = latest_by(connection, opened.mapped, opened.table)
                 sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
         except (TerminalError, Unreachable) as error:
@@ -188,7 +208,7 @@ class PostgresqlTable:
                 handle=handle_of(connection, opened, extent, row[0]),
                 lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
-                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
+                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
             )
             with snapshot_kept(connection):
                 yield reading
@@ -228,7 +248,7 @@ class PostgresqlTable:
         said = []
         if opened.server.is_in_recovery:
             said.append("This is a replica: what the primary accepted since is not here. Register the primary.")
-        if not self.options["is_append_only"]:
+        if self.options["is_append_only"] is False:
             said.append("The table is not said to be append-only: what was accepted may be gone from it.")
         return said
 
@@ -267,4 +287,4 @@ def _lane(extent: Extent) -> LaneReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[Record], type[AppendedDelivery]] = (PostgresqlTable, PostgresqlTable)
+    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery]] = (PostgresqlTable, PostgresqlTable)

@@ -14,7 +14,7 @@ from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
 from recovery_api.domain.kinds.base import Retention
-from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
+from recovery_api.domain.kinds.postgresql_mapping import OPS, filter_says, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
@@ -29,9 +29,11 @@ from workers.connectors.postgresql.connection import (
 from workers.connectors.postgresql.content import read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
+from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.id_unique import source_ids
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
+from workers.connectors.postgresql.mapping_notes import source_notes
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
@@ -171,8 +173,7 @@ class PostgresqlOutbox:
         return opened
 
     def _catalogue(self, connection: psycopg.Connection[Any], opened: Opened) -> Catalogue:
-        coordinate = self.options["coordinate"]
-        return catalogue_read(connection, coordinate[0], len(coordinate), opened.table)
+        return mapped_catalogue_read(connection, opened)
 
     def _transaction_ids(self, found: Catalogue) -> Judged:
         if self.spelling is not Spelling.XID8_BIGINT:
@@ -246,7 +247,8 @@ class PostgresqlOutbox:
         if digest != found.digest:
             safe = safe.unproven("who may write the table changed while it was read")
         safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
-        weaknesses = [safe.weakness] if safe.weakness else []
+        safe = safe_frontier.under_filter(safe, filter_says(self.options), found.moves)
+        weaknesses = [*([safe.weakness] if safe.weakness else []), *source_notes(opened)]
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
@@ -257,7 +259,8 @@ class PostgresqlOutbox:
             "xmin": xid_of(snapshot.xmin),
             "seen": [snapshot.xmin, snapshot.xmax, *snapshot.running],
         }
-        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
+        ids = source_ids(connection, self.options, opened)
+        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes), ids=ids)
 
     def _floor(
         self, connection: psycopg.Connection[Any], opened: Opened, extent: Extent

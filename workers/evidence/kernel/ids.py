@@ -24,9 +24,7 @@ from workers.evidence.kernel.questions import LaneQuestion, at_or_below, in_scop
 TRIMMED = "record trimmed"
 UNTIMED = "commit time not known"
 UNREADABLE = "the record holds ids that cannot be read"
-NAMELESS = "no id"
 RECEIVED = "received, not accepted"
-
 CAUSE_COUNTS = {TRIMMED: "absent_trimmed", UNTIMED: "absent_untimed", UNREADABLE: "absent_unreadable"}
 
 APART, OWED, ABOVE = 0, 1, 2

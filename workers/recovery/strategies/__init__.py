@@ -8,15 +8,17 @@ from typing import Any
 from django.utils import timezone
 
 from recovery_api.domain.errors import Refused, TerminalError
+from recovery_api.domain.strategies.attested import ATTESTED
 from recovery_api.domain.strategies.fenced import FENCED
 from recovery_api.models import Intent
 from recovery_api.selectors.recoveries import plan_strategy, recovery_get
 from recovery_api.services import intents
 from workers.recovery.ends import session_open
+from workers.recovery.strategies.attested import AttestedDriver
 from workers.recovery.strategies.driver import Driver
 from workers.recovery.strategies.fenced import FencedDriver
 
-DRIVERS: Mapping[str, type[Driver]] = {FENCED.name: FencedDriver}
+DRIVERS: Mapping[str, type[Driver]] = {FENCED.name: FencedDriver, ATTESTED.name: AttestedDriver}
 
 
 def driver_make(intent: Intent, report: Any, session: Any) -> Driver:

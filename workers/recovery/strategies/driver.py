@@ -7,7 +7,7 @@ and after it has answered; a worker that finds a recovery half done goes on from
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
@@ -42,8 +42,11 @@ class Driver(ABC):
 
     # -- what is left when everything was sent ----------------------------------------------------------------------
 
-    def _audited(self, to: str) -> None:
-        """Audit at the recovery's frontier again, from the sink, and go `to` with that. Only this makes an outcome."""
+    def _audited(self, to: str, attested: Sequence[str] = ()) -> None:
+        """Audit at the recovery's frontier again, from the sink, and go `to` with that. Only this makes an outcome.
+
+        `attested`: what its verdict rests on beside the source's ground.
+        """
         wanted_after_pause(self.recovery, self.intent, self.report, "the verification")
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
@@ -56,8 +59,8 @@ class Driver(ABC):
         with evidence_read(self.session, request, self.report) as found:
             pass
         sink_check(self.recovery.pipeline)
-        outcomes.verification_record(self.recovery, self.intent, found, started_at)
-        self._move(to, EventKind.VERIFIED, outcomes.verification_says(found))
+        outcomes.verification_record(self.recovery, self.intent, found, started_at, attested)
+        self._move(to, EventKind.VERIFIED, outcomes.verification_says(found, attested))
 
     # -- small steps ------------------------------------------------------------------------------------------------
 

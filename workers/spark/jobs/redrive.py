@@ -91,14 +91,14 @@ def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str,
 
 
 def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
-    delivery, record = spec.sink.fenced(), spec.sink.record()
+    delivery, record = spec.sink.delivery(), spec.sink.record()
     total = 0
     sample: list[dict[str, Any]] = []
     refused = []
     sent = []
     for batch in spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece)):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
-        is_refused = delivery.unrepresentable(batch)
+        is_refused = pa.repeat(False, batch.num_rows) if delivery is None else delivery.unrepresentable(batch)
         refused.append(batch.select(["lane", "position", "ordinal"]).filter(is_refused))
         if record.needs_order:
             sent.append(batch.select(["position", "ordinal", "key"]).filter(pc.invert(is_refused)))

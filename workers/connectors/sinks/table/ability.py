@@ -16,7 +16,7 @@ from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.protocols.appended import AppendAbility
 from workers.connectors.sinks.table.facts import MAINTAIN_VERSION, TableFacts, facts_read
-from workers.connectors.sinks.table.writing import columns_written
+from workers.connectors.sinks.table.writing import columns_written, only_read
 
 NOT_THE_EFFECT = (
     "The table is not declared to be the effect (option is_effect): a row may be only the mark of an effect that happens"
@@ -34,9 +34,16 @@ def ability_judge(mapped: MappedTable, facts: TableFacts, opened: Opened) -> App
     options, table = mapped.options, opened.table
     place = sql.Identifier(table.schema, table.name).as_string()
     role = sql.Identifier(facts.role).as_string()
+    problems = [] if options["is_effect"] else [NOT_THE_EFFECT]
+    unwritten = list(only_read(mapped))
+    if table.is_view:
+        unwritten.append(
+            f"{place} is a view, which can be neither locked nor written as one. Name the table behind it."
+        )
+    if unwritten:
+        return AppendAbility(facts.may_lock, False, False, (*problems, *unwritten), "Nothing is sent here.")
     names = [one.name for one in columns_written(mapped, facts.columns)]
     lacks = list(_rights_lacking(facts, names, place, role, opened.server.database))
-    problems = [] if options["is_effect"] else [NOT_THE_EFFECT]
     if opened.server.is_in_recovery:
         problems.append("This server is a replica and takes no writes. Register the primary.")
     if not facts.may_lock:

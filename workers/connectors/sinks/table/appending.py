@@ -15,6 +15,7 @@ committed before its successor looks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from recovery_api.domain.errors import Refused, SinkBusy
 from workers.connectors.deadlines import Step
 from workers.connectors.postgresql.answering import AnsweringConnection
 from workers.connectors.postgresql.connection import Address, connection_open, transaction_write
-from workers.connectors.postgresql.copying import rows_copy
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.protocols.delivery import Answer
@@ -94,12 +94,31 @@ def append(
     wait_seconds: float,
     owed: BatchDigest | None = None,
 ) -> Answer:
-    """As AppendedDelivery.append. `table_open`: reads the table and its mapping over the connection it is given."""
+    """As AppendedDelivery.append."""
+    with appended(address, table_open, content, wait_seconds, owed) as figures:
+        crash_point(Point.DURING_APPEND)
+    crash_point(Point.AFTER_APPEND)
+    return Answer(APPENDED, figures.as_row())
+
+
+@contextmanager
+def appended(
+    address: Address,
+    table_open: Callable[[psycopg.Connection[Any]], Opened],
+    content: Iterator[pa.RecordBatch],
+    wait_seconds: float,
+    owed: BatchDigest | None = None,
+) -> Iterator[Figures]:
+    """Everything but the commit, which comes at the end: inside it the rows are there, read back, and the lock is held.
+
+    `table_open`: reads the table and its mapping over the connection it is given.
+    """
     step = Step("the copying", waits_seconds=LANDING_WAIT_SECONDS)
     with connection_open(address, step=step) as connection:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the role's default is
         with transaction_write(connection, address):
             connection.execute(f"{SETTINGS} SET LOCAL idle_in_transaction_session_timeout = '{COPYING_IDLE_SECONDS}s'")
+            connection.execute(ON_DISK)
             target = Target.open(connection, table_open(connection))
             rows = OwedRows(connection, target)
             count = _copy(connection, target, rows, content)
@@ -109,11 +128,8 @@ def append(
             rows.check()
             connection.step = Step("the table's lock", count, wait_seconds)
             _lock(connection, target, wait_seconds)
-            figures = _land(connection, target, rows, address)
-            crash_point(Point.DURING_APPEND)
+            yield _land(connection, target, rows, address)
         flush_wait(connection, address)
-        crash_point(Point.AFTER_APPEND)
-    return Answer(APPENDED, figures.as_row())
 
 
 def _copy(connection: AnsweringConnection, target: Target, rows: OwedRows, content: Iterator[pa.RecordBatch]) -> int:
@@ -125,7 +141,7 @@ def _copy(connection: AnsweringConnection, target: Target, rows: OwedRows, conte
             row = batch.slice(int(refused[0]), 1).to_pylist()[0]
             raise row_unsuitable(row["position"], row["ordinal"], "reading it again would not give what was committed")
         with connection.cursor() as cursor:
-            rows_copy(cursor, rows.came, rows.numbered(batch, count))
+            rows.copy(cursor, batch, count)
         count += batch.num_rows
     return count
 
@@ -158,7 +174,6 @@ def _land(connection: AnsweringConnection, target: Target, rows: OwedRows, addre
     connection.execute(AS_A_RELAY)
     rows.insert()
     connection.execute(SETTINGS)
-    connection.execute(ON_DISK)
     rows.meet("after")
     figures = rows.figures()
     if figures.wrong_count:

@@ -21,6 +21,7 @@ from recovery_api.domain.errors import BadInput, Refused, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.postgresql.coordinate_sql import ROW
+from workers.connectors.postgresql.copying import rows_copy
 from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.table.target import Target
 from workers.connectors.sinks.table.writing import OWED
@@ -69,17 +70,20 @@ class OwedRows:
 
     def __init__(self, connection: psycopg.Connection[Any], target: Target) -> None:
         self.connection, self.target = connection, target
-        self.came = _temporary(CAME)
+        self._came = _temporary(CAME)
         self._nth = _name_free("nth", {one.name for one in target.written})
         self._run(
             "CREATE TEMPORARY TABLE {came} (nth bigint, position bigint NOT NULL, ordinal bigint NOT NULL, event_id text,"
             " op text, key text, content text) ON COMMIT DROP"
         )
 
-    def numbered(self, batch: pa.RecordBatch, count: int) -> pa.RecordBatch:
+    def _numbered(self, batch: pa.RecordBatch, count: int) -> pa.RecordBatch:
         """The batch's columns as they are copied, with their number as they came; `count` came before."""
         nth = pa.array(np.arange(count + 1, count + 1 + batch.num_rows, dtype=np.int64))
         return pa.RecordBatch.from_arrays([nth, *map(batch.column, CAME_COLUMNS[1:])], names=CAME_COLUMNS)
+
+    def copy(self, cursor: psycopg.Cursor[Any], batch: pa.RecordBatch, count: int) -> None:
+        rows_copy(cursor, self._came, self._numbered(batch, count))
 
     def digest(self) -> None:
         """Their payload digests, by SQL, and by Python where SQL cannot. Raises: Unsuitable for what is not JSON."""
@@ -224,6 +228,15 @@ class OwedRows:
             self._run("SET CONSTRAINTS ALL IMMEDIATE")  # what a constraint puts off shows its row here
 
         self._up_to(run, "SELECT position, ordinal FROM {judged} WHERE rank = {last}")
+
+    def insert_plain(self) -> None:
+        """All of them, as they came, whatever is there."""
+        columns = sql.SQL(", ").join(sql.Identifier(one.name) for one in self.target.written)
+        self._run(
+            "INSERT INTO {target} ({columns}) SELECT {columns} FROM {typed} ORDER BY {own}",
+            target=self.target.name,
+            columns=columns,
+        )
 
     def figures(self) -> Figures:
         """After `meet("after")`."""

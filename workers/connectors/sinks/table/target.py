@@ -26,7 +26,7 @@ def digest_read(mapped: MappedTable) -> sql.Composable:
     column = mapped.column("digest")
     if column is None:
         return mapped.payload_digest
-    if mapped.types[mapped.options["digest"]]["type"] in TEXTS:
+    if mapped.type_of("digest") in TEXTS:
         column = sql.SQL("decode({}, 'hex')").format(column)
     return sql.SQL("CASE WHEN octet_length({}) = 32 THEN {} END").format(column, column)
 
@@ -76,4 +76,4 @@ class Target:
         return bool(self.mapped.options.get("digest"))
 
     def unfit(self, batch: pa.RecordBatch) -> pa.Array:
-        return unfit(self.mapped.options, self.facts.columns, batch)
+        return unfit(self.mapped, self.facts.columns, batch)

@@ -6,7 +6,7 @@ for every row before it is sent, so that nothing is ever landed which an audit w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,13 +35,12 @@ class Written:
 
 def columns_written(mapped: MappedTable, columns: Mapping[str, WrittenColumn]) -> list[Written]:
     """Each written column once, coordinate first. A column that is mapped twice is written as the first of them."""
-    options = mapped.options
     found: dict[str, Composable] = {}
     for component, came in zip(mapped.coordinate.components, ("position", "ordinal"), strict=False):
         found[component.column] = _number(component, mapped, _owed(came))
     for option in ("digest", "content", "key", "op", "event_id", "accepted_at"):
-        name = options.get(option)
-        if not name or name in found:
+        name = column_mapped(mapped, option)
+        if name is None or name in found:
             continue
         column = columns[name]
         value: Composable
@@ -49,7 +48,7 @@ def columns_written(mapped: MappedTable, columns: Mapping[str, WrittenColumn]) -
             case "digest":
                 value = sql.SQL("encode({}, 'hex')" if column.base in TEXTS else "{}").format(_owed("digest"))
             case "content":
-                value = _content(options["content_format"], column)
+                value = _content(mapped.options["content_format"], column)
             case "op":
                 value = _cast(_op(mapped), column)
             case "accepted_at":
@@ -60,6 +59,37 @@ def columns_written(mapped: MappedTable, columns: Mapping[str, WrittenColumn]) -
                 value = _cast(_owed(option), column)
         found[name] = value
     return [Written(name, value) for name, value in found.items()]
+
+
+def column_mapped(mapped: MappedTable, option: str) -> str | None:
+    """The table's own column that the option maps whole; None where it maps none, or something that is only read."""
+    term = mapped.term(option)
+    return None if term is None or term.is_constant or term.is_joined or term.path else term.column
+
+
+def only_read(mapped: MappedTable) -> Iterator[str]:
+    """A sentence for each thing of the mapping that can be read and not written."""
+    for option in ("event_id", "key", "op", "content", "digest", "accepted_at"):
+        term = mapped.term(option)
+        if term is None or term.is_constant:
+            continue
+        if term.is_joined:
+            yield (
+                f"{option} is read from the joined table ({term.name}), and a row is written into one table. Map a column of"
+                " the table itself."
+            )
+        elif term.path:
+            yield (
+                f"{option} is read from a path in column {term.column!r}, and what else that column holds is not known."
+                " Map a column of its own."
+            )
+    if mapped.options.get("joined_table"):
+        yield "A table is joined, so a row of this one alone is not a whole row of the record. Map one table."
+    if mapped.options.get("filter"):
+        yield (
+            "A filter says which rows count, and a row that is written may not meet it. Name a table, or its partition, in"
+            " which every row counts."
+        )
 
 
 def value_of_op(options: Mapping[str, Any]) -> dict[str, str]:
@@ -93,11 +123,22 @@ def _op(mapped: MappedTable) -> Composable:
 
 def _content(form: str, column: WrittenColumn) -> Composable:
     raw = _owed("content")
-    if form == "json":
-        return raw if column.base in TEXTS else sql.SQL("({})::{}").format(raw, sql.SQL(column.declared))
     said = sql.SQL("(({})::jsonb #>> '{{}}')").format(raw)
-    if form == "bytes":
-        return sql.SQL("decode(substr({}, 3), 'hex')").format(said)
+    match form:
+        case "json":
+            return raw if column.base in TEXTS else sql.SQL("({})::{}").format(raw, sql.SQL(column.declared))
+        case "escaped":
+            return _cast(sql.SQL("to_json({})::text").format(raw), column)
+        case "bytes":
+            return sql.SQL("decode(substr({}, 3), 'hex')").format(said)
+        case "hex":
+            return sql.SQL("substr({}, 3)").format(said)
+        case "base64":
+            return sql.SQL("translate(encode(decode(substr({}, 3), 'hex'), 'base64'), E'\\n', '')").format(said)
+        case "json_bytes":
+            return sql.SQL("convert_to({}, 'UTF8')").format(raw)
+        case "text_bytes":
+            return sql.SQL("convert_to({}, 'UTF8')").format(said)
     return _cast(said, column)
 
 

@@ -1,61 +1,30 @@
-"""What every fenced sink kind does alike, through the connector protocol: run on the kit and on the in-memory kind."""
+"""What every kind with a fenced delivery does alike, through the connector protocol: the kit and the in-memory kind."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pyarrow as pa
 import pytest
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import Refused, SnapshotLost
-from tests.contract.sink_engines import batch_make, digest_make, event_make, kit_make, rows_make
+from recovery_api.domain.errors import Refused
+from tests.contract.benches import Place, bench_of, params
+from tests.contract.sink_engines import batch_make, digest_make, event_make, rows_make
 from workers.connectors.protocols.fence import FencedSink
 from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import delivery_make
-from workers.connectors.sinks.kit import kit_sql
-from workers.connectors.sinks.kit.install import kit_install
-from workers.connectors.sinks.kit.releases import releases
-from workers.connectors.sinks.kit.upgrade import kit_upgrade
 from workers.evidence import schemas
 
 EVERYTHING = CoordinateRange("0", None, None)
 
 
-@pytest.fixture(scope="module")
-def contract_dsn(database_factory: Callable[[str], str]) -> str:
-    return database_factory("contract")
-
-
-@pytest.fixture(params=["memory", "postgresql_kit", "upgraded from 1.1", "upgraded from 3.3"])
-def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FencedSink]:
-    if request.param == "memory":
-        yield delivery_make("memory", {"name": secrets.token_hex(8), "batch_limit": 5})
-        return
-    dsn = request.getfixturevalue("contract_dsn")
-    (tmp_path / "dsn").write_text(dsn)
-    schema = f"c_{secrets.token_hex(4)}"
-    with psycopg.connect(dsn, autocommit=True) as admin:
-        prefix = admin.info.dbname
-        kit = kit_make(schema=schema, prefix=prefix, batch_limit=5)
-        _, _, earlier = request.param.partition("upgraded from ")
-        if earlier:
-            with admin.transaction():
-                release = next(release for release in releases() if release.name == earlier)
-                admin.execute(kit_sql(kit, prefix, release.text))  # type: ignore[call-overload]
-            assert kit_upgrade(admin, kit)["upgraded"]
-        else:
-            kit_install(admin, kit)
-    yield delivery_make(
-        "postgresql_kit",
-        {"connection": f"file:{tmp_path / 'dsn'}", "schema": schema, "prefix": prefix, "batch_limit": 5},
-    )
+@pytest.fixture(params=params(Ability.FENCED))
+def sink(request: pytest.FixtureRequest, place: Place) -> FencedSink:
+    made: FencedSink = bench_of(request, place).connector()
+    return made
 
 
 def test_new_sink_stands_at_zero_with_an_empty_record(sink: FencedSink) -> None:
@@ -186,15 +155,6 @@ def test_record_is_read_in_three_widths_by_range_and_lane(sink: FencedSink) -> N
         narrow = next(iter(sink.read_accepted(reading, EVERYTHING, Width.PAYLOAD, with_head=False)))
         assert "head_position" not in narrow.schema.names
         assert _read(sink, reading, CoordinateRange("nowhere", None, None)) == []
-
-
-def test_snapshot_does_not_move_and_is_gone_with_its_holder(sink: FencedSink) -> None:
-    _deliver(sink, 0, 1)
-    with sink.hold_snapshot() as reading:
-        _deliver(sink, 0, 2)
-        assert [row["position"] for row in _read(sink, reading)] == [1]
-    with pytest.raises(SnapshotLost):
-        _read(sink, reading)
 
 
 def test_snapshot_under_a_claim_shows_its_fence_or_is_refused(sink: FencedSink) -> None:
