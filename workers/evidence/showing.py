@@ -51,8 +51,7 @@ class Shown:
 
     def doubled(self, findings: pa.Table) -> Any:
         repeated = findings.filter(pc.equal(findings["finding"], "duplicate"))
-        options = self.files["accepted"][1]
-        return event_at(self.files["accepted"][0].path, set(repeated["entry"].to_pylist()), options).__getitem__
+        return self._at("accepted", set(repeated["entry"].to_pylist())).__getitem__
 
     def named(self, findings: pa.Table, spell: Callable[[Coordinate], Any]) -> tuple[str, ...]:
         """Lost events by coordinate and key, for coordinates alone do not tell them apart."""
@@ -62,7 +61,7 @@ class Shown:
         rows = list(
             zip(lost["position"].to_pylist(), lost["ordinal"].to_pylist(), lost["entry"].to_pylist(), strict=True)
         )
-        events = event_at(self.files["history"][0].path, {row[2] for row in rows}, self.files["history"][1])
+        events = self._at("history", {row[2] for row in rows})
         return tuple(
             f"{spell(Coordinate(position, ordinal))} (key {events[entry].get('key')})"
             for position, ordinal, entry in rows
@@ -81,10 +80,13 @@ class Shown:
                 at &= committed.ordinal == row["ordinal"]
             if len(found := np.flatnonzero(at)) == 1:
                 places[row["entry"]] = int(committed.entry[found[0]])
-        events = event_at(self.files[end][0].path, set(places.values()), self.files[end][1])
-        entries = event_at(self.files["accepted"][0].path, set(places), self.files["accepted"][1])
+        events, entries = self._at(end, set(places.values())), self._at("accepted", set(places))
         return {
             entry: difference_says(events[place], entries[entry])
             for entry, place in places.items()
             if place in events and entry in entries
         }
+
+    def _at(self, end: str, places: set[int]) -> dict[int, dict[str, Any]]:
+        file, options = self.files[end]
+        return event_at(file.path, places, options, file.is_plain)

@@ -91,17 +91,9 @@ def test_the_fast_way_gives_the_canonical_text_or_nothing(content):
 
 
 def test_the_fast_way_leaves_what_it_cannot_vouch_for():
-    for text in (
-        "1.5",
-        "[1e2]",
-        "18446744073709551616",
-        '{"a":1,"a":2}',
-        '{"a" :1}',
-        '{"a\\u0022":1}',
-        '"\\ud83d"',
-        "NaN",
-        "{",
-    ):
+    doubtful = ["1.5", "[1e2]", "18446744073709551616", '"\\ud83d"', "NaN", "{"]
+    doubtful += ['{"a":1,"a":2}', '{"a" :1}', '{"a"  :1,"b":1,"b":2}', '{"a":":","a":1}', '{"a":1,"b\\\\":2,"a":3}']
+    for text in doubtful:
         try:
             content = parse_quick(text)
             canonical_quick(content)

@@ -244,3 +244,9 @@ def test_a_file_of_two_tables_is_refused_naming_both_and_one_can_be_chosen(tmp_p
     assert "public.customers (from line 2), public.orders (from line 1)" in answer["error"]["data"]["problem"]
     code, answer, _, _ = judged(tmp_path, history, history, "--frontier=end", "--table=orders")
     assert (code, answer["read"]["history"]["ignored"]) == (0, {"other table": 1})
+
+
+def test_a_snapshot_row_whose_numbers_need_the_exact_way_is_read_once_and_kept(tmp_path):
+    history = [change("r", {"id": 1, "price": 1.5}, lsn=500, snapshot="first")]
+    code, answer, _, _ = judged(tmp_path, history, history, "--frontier=500")
+    assert (code, answer["read"]["history"]["ignored"]) == (0, {})

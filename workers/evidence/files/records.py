@@ -6,6 +6,7 @@ What a fast reader gives exactly is taken from it; any doubt (workers.evidence.q
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from workers.evidence.files.jsonlines import (
 from workers.evidence.files.native import (
     COLUMNS,
     NEEDED,
-    SHOWN,
     cells_prepare,
     columns_check,
     native_fields,
@@ -44,8 +44,6 @@ from workers.evidence.files.quick_rows import cells_bare, line_bare, line_row
 from workers.evidence.files.recognition import CELLS, console_columns, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
 from workers.evidence.quick import Uncertain, parse_quick
-
-__all__ = ["SHOWN", "part_read", "part_records"]
 
 Take = Callable[[Any, int, Callable[[str], Any]], None]
 
@@ -68,21 +66,39 @@ def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadO
     return part.shape
 
 
-def part_records(path: Path, notes: FileNotes, options: ReadOptions) -> Iterator[dict[str, Any]]:
-    """Op, key and content of each event, in order, as written."""
-    shown: list[dict[str, Any]] = []
+@dataclass
+class Wanted:
+    """Events to show, by their place in a file or folder. `is_plain`: every record of it is known to be one event.
+
+    `at` counts the events that were passed; `found`: op, key and content as written.
+    """
+
+    places: set[int]
+    is_plain: bool = False
+    at: int = 0
+    found: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        return self.at in self.places
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.found) == len(self.places)
+
+
+def part_show(path: Path, notes: FileNotes, options: ReadOptions, wanted: Wanted) -> None:
+    """Finds the wanted events of one file, read again; what is not wanted is only counted."""
     with text_open(path, notes) as stream:
         start = stream.start()
         reading = reading_of(path, start, suffix_of(path), options)
-        part = _Part(path, stream, start, reading, notes, options, None, shown)
-        for _ in part.steps():
-            yield from shown
-            shown.clear()
-        yield from shown
+        for _ in _Part(path, stream, start, reading, notes, options, None, wanted).steps():
+            if wanted.is_done:
+                return
 
 
 class _Part:
-    """One file being read. Without a collector its events are shown, exactly."""
+    """One file being read. Without a collector wanted events are shown, exactly."""
 
     def __init__(
         self,
@@ -93,10 +109,10 @@ class _Part:
         notes: FileNotes,
         options: ReadOptions,
         collector: Collector | None,
-        shown: list[dict[str, Any]] | None = None,
+        wanted: Wanted | None = None,
     ) -> None:
         self.path, self.stream, self.start, self.reading = path, stream, start, reading
-        self.notes, self.options, self.collector, self.shown = notes, options, collector, shown
+        self.notes, self.options, self.collector, self.wanted = notes, options, collector, wanted
         self.shape = shape_make(reading.shape, options)
         self._decoder = RecordDecoder()
         self._unused: set[str] = set()
@@ -115,8 +131,11 @@ class _Part:
             case "console" | "kcat":
                 yield from self._messages()
             case _:
-                quick = self._quick_cells if self.shown is None and self.reading.container in CELLS else _never_cells
+                quick = self._quick_cells if self.reading.container in CELLS else _never_cells
                 for record, line in self._rows():
+                    if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here:
+                        self.wanted.at += 1
+                        continue
                     if not (self._is_native and quick(record)):
                         self.take(record, line)
                     yield
@@ -188,15 +207,23 @@ class _Part:
         else:
             fields = self.shape.fields(record, line, parse)
             has_content = fields.content is not ABSENT or fields.digest is not None
-            self._refuse_reread(fields)
         if self.options.by_event_id:
             fields.coordinate = fields.head = None  # the sink's own, which no event has
-        if self.shown is not None:
-            self.shown.append(shown_of(record) if self._is_native else _shown(fields))
+        if self.wanted is not None:
+            if self.wanted.is_here:
+                if parse is parse_quick:
+                    raise Uncertain  # numbers are shown as they were written
+                self._refuse_reread(fields)
+                self.wanted.found[self.wanted.at] = shown_of(record) if self._is_native else _shown(fields)
+            else:
+                self._refuse_reread(fields)
+            self.wanted.at += 1
             return
         assert self.collector is not None
         where = f"{self.notes.name}, {self.notes.unit} {line}"
         row = row_of(fields, where, self.collector.signs, refuse, not self.options.by_event_id)
+        self._refuse_reread(fields)  # last: whatever raises Uncertain comes here again
+        self.shape.takes_key_from_content += fields.is_key_taken
         if fields.unknown:
             self.collector.unknown[self.collector.count] = fields.unknown
         self.collector.is_content_seen |= has_content
@@ -214,7 +241,7 @@ class _Part:
 
     def _quick_cells(self, record: dict[str, Any]) -> bool:
         """A row with the four columns that every event needs, the fast way; False: not done."""
-        if self.options.by_event_id or (bare := cells_bare(record)) is None:
+        if self.wanted is not None or self.options.by_event_id or (bare := cells_bare(record)) is None:
             return False
         collector = self.collector
         assert collector is not None
@@ -225,13 +252,15 @@ class _Part:
 
     def _json_lines(self) -> Iterator[None]:
         notes = self.notes
-        if self._is_native and self.shown is None and not self.options.by_event_id:
+        if self._is_native and self.wanted is None and not self.options.by_event_id:
             yield from self._native_lines()
         else:
-            quick = self._quick_shaped if self.shown is None else _never
             for line in lines_read(self.stream, notes):
+                if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here and line[0].strip():
+                    self.wanted.at += 1
+                    continue
                 try:
-                    quick(line)
+                    self._quick_shaped(line)
                 except (Uncertain, RecursionError):
                     self._exact_line(line)
                 yield
@@ -372,10 +401,6 @@ def _or_exact(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _never_cells(record: dict[str, Any]) -> bool:
     return False
-
-
-def _never(line: Line) -> None:
-    raise Uncertain
 
 
 def _shown(fields: Fields) -> dict[str, Any]:
