@@ -62,13 +62,22 @@ Line = tuple[bytes, int, int, bool]
 def lines_read(stream: Utf8, notes: FileNotes) -> Iterator[Line]:
     """Every physical line; a stream that breaks off is named. Raises: BadFile where a line is too long."""
     number = offset = 0
-    for body, is_ended in stream.lines(LINE_BYTES):
-        number += 1
-        if len(body) > LINE_BYTES:
-            raise BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
-        notes.lines += 1
-        yield body, number, offset, is_ended
-        offset += len(body) + is_ended
+    for bodies, is_ended in stream.chunks(LINE_BYTES):
+        for body in bodies:
+            number += 1
+            if len(body) > LINE_BYTES:
+                raise too_long(notes, number, offset)
+            notes.lines += 1
+            yield body, number, offset, is_ended
+            offset += len(body) + is_ended
+    broken_note(stream, notes, number, offset)
+
+
+def too_long(notes: FileNotes, number: int, offset: int) -> BadFile:
+    return BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
+
+
+def broken_note(stream: Utf8, notes: FileNotes, number: int, offset: int) -> None:
     if stream.broken:
         notes.blemish("unfinished tail", number, offset, f"{stream.broken}; what followed was not read")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from workers.evidence.files.shapes import looks_like_outbox
 
 SHOWN_LINES = 40
 OWN = {"coordinate", "op", "key"}
+_KEYED = re.compile(rb"(?:[^\t\n{\[]*\t){1,2}(?:[{\[]|null\r?\n)")
+"""A console dump's line: headers, key and a value that is JSON or null."""
+
 CELLS = ("csv", "copy", "psql", "parquet")
 DELIMITER_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SHAPE_WORDS = {
@@ -61,7 +65,7 @@ def _container(start: bytes, suffix: str, options: ReadOptions) -> tuple[str, st
         return "csv", _delimiter(text, "\t" if suffix == ".tsv" else ",", options)
     if start.startswith(b"PAR1") or suffix == ".parquet":
         return "parquet", ""
-    if CONSOLE_SIGN.match(bare):
+    if CONSOLE_SIGN.match(bare) or (_KEYED.match(bare) and not options.columns):
         return "console", "\t"
     if bare.startswith(b"["):
         return "array", ""
@@ -76,8 +80,6 @@ def _container(start: bytes, suffix: str, options: ReadOptions) -> tuple[str, st
         delimiter = _delimiter(bare, ",", options)
         if delimiter == "\t" and b"\\N" in start:
             return "copy", delimiter
-        if delimiter == "\t" and b"{" in first and not options.columns:
-            return "console", delimiter
         return "csv", delimiter
     return "jsonl", ""
 
@@ -182,7 +184,7 @@ def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
         return "messages"
     if any(debezium.other_kind(record) for record in objects):
         return "debezium"
-    return "columns" if is_mapped else "native"
+    return "columns" if is_mapped or options.by_event_id else "native"
 
 
 def _is_change(record: Any) -> bool:
