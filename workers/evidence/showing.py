@@ -89,4 +89,4 @@ class Shown:
 
     def _at(self, end: str, places: set[int]) -> dict[int, dict[str, Any]]:
         file, options = self.files[end]
-        return event_at(file.path, places, options, file.is_plain)
+        return event_at(file.path, places, options, file.is_plain, file.header_lines)

@@ -126,3 +126,14 @@ def test_several_partitions_are_judged_in_one_call_each_at_its_frontier(tmp_path
     assert judged(tmp_path, history, accepted, "--frontier=1")[0] == 2
     assert judged(tmp_path, history, accepted, "--frontier=0=1")[0] == 2
     assert judged(tmp_path, history, accepted, "--frontier=end", "--floor=7=1")[0] == 2
+
+
+def test_a_torn_line_of_a_dump_is_rejected_and_never_taken_for_text(tmp_path):
+    torn = CONSOLE.replace('{"n": 1}', '{"n": ').replace("Processed a total of 3 messages\n", "") + "CreateTime:1\tPart"
+    code, answer, _, _ = judged(tmp_path, HISTORY, torn, *BY_ID, names=("history.jsonl", "accepted.txt"))
+    assert (code, answer["read"]["accepted"]["rejected_lines"]) == (3, [1, 4])
+    glued = [
+        {"topic": "t", "partition": 0, "offset": 1, "headers": ["id", "u1"], "key": "k", "payload": '{"n":{"n":2}'}
+    ]
+    code, answer, _, _ = judged(tmp_path, HISTORY, [*glued, {**glued[0], "payload": '{"n":1}'}], *BY_ID)
+    assert (code, answer["read"]["accepted"]["rejected_lines"]) == (3, [1])

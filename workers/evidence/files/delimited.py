@@ -13,7 +13,7 @@ from typing import Any
 from recovery_api.domain.errors import BadFile
 from workers.evidence.files.jsonlines import LINE_BYTES, lines_read
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Utf8
+from workers.evidence.files.opening import Picked, Utf8
 
 DELIMITERS = (",", ";", "\t", "|")
 _UNDECODED = re.compile("[\udc80-\udcff]")
@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 class _Lines:
     """Physical lines of a file as text, for the csv module; remembers where it is, and the `record` begun last."""
 
-    def __init__(self, stream: Utf8, notes: FileNotes) -> None:
+    def __init__(self, stream: Utf8 | Picked, notes: FileNotes) -> None:
         self.number, self.offset, self.next_offset = 0, 0, 0
         self.last, self.notes = "", notes
         self.record: list[str] = []
@@ -73,7 +73,7 @@ def null_make(given: str | None, notes: FileNotes) -> Null:
 
 
 def csv_records(
-    stream: Utf8, notes: FileNotes, delimiter: str, null: str | None = None, columns: tuple[str, ...] = ()
+    stream: Utf8 | Picked, notes: FileNotes, delimiter: str, null: str | None = None, columns: tuple[str, ...] = ()
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """(record, line number) of each row: texts, and None where a cell is null. A row with too few or too many cells, an
     open quote, and a last line without its end are not read.

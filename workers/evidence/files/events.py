@@ -53,6 +53,14 @@ class EventFile:
         return is_exact and frames == notes.ignored.total() and not notes.mild["glued records"]
 
     @property
+    def header_lines(self) -> int | None:
+        """How many lines lie before the first event, where every event is one line, and nothing else lies between."""
+        notes = self.notes
+        headers = notes.ignored["header"]
+        is_each = self.is_plain and not self.path.is_dir() and notes.unit == "line"
+        return headers if is_each and notes.ignored.total() == headers and notes.lines == notes.rows + headers else None
+
+    @property
     def raw(self) -> Iterator[pa.RecordBatch]:
         yield from self.held
         yield from map(spooled_read, self.spooled)
@@ -152,13 +160,18 @@ def events_read(
 
 
 def event_at(
-    path: Path, places: set[int], options: ReadOptions = DEFAULT, is_plain: bool = False
+    path: Path,
+    places: set[int],
+    options: ReadOptions = DEFAULT,
+    is_plain: bool = False,
+    header_lines: int | None = None,
 ) -> dict[int, dict[str, Any]]:
     """Op, key and content of the records at these places of the file, as written: a second reading, for a report.
 
-    `is_plain`: the first reading showed that every record is one event (EventFile.is_plain), so that others are not parsed.
+    `is_plain`: the first reading showed that every record is one event (EventFile.is_plain), so that others are not parsed;
+    `header_lines` as EventFile has it.
     """
-    wanted = Wanted(places, is_plain)
+    wanted = Wanted(places, is_plain, header_lines)
     if places:
         for part in parts_of(path, FileNotes(path.name)):
             if not wanted.is_done:

@@ -156,6 +156,31 @@ class Utf8:
         return more
 
 
+class Picked:
+    """Some lines of a stream, by their number from 0, as if it held no others."""
+
+    def __init__(self, stream: Utf8, numbers: set[int]) -> None:
+        self._stream, self._numbers = stream, numbers
+
+    @property
+    def broken(self) -> str | None:
+        return self._stream.broken
+
+    def chunks(self, limit: int) -> Iterator[tuple[list[bytes], bool]]:
+        """As Utf8.chunks; it stops after the last of them."""
+        first, left = 0, len(self._numbers)
+        for lines, is_ended in self._stream.chunks(limit):
+            picked = [lines[number - first] for number in self._numbers if first <= number < first + len(lines)]
+            if len(picked) > 1:
+                picked = [line for number, line in enumerate(lines, first) if number in self._numbers]
+            if picked:
+                left -= len(picked)
+                yield picked, is_ended
+            first += len(lines)
+            if not left:
+                return
+
+
 def _utf16(start: bytes) -> str | None:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"

@@ -12,10 +12,10 @@ from typing import Any
 
 from recovery_api.domain.errors import BadFile
 from workers.evidence.canonical import ABSENT, UncanonicalContent, content_parse
-from workers.evidence.files import messages
 from workers.evidence.files.collecting import Collector, refuser, row_of
 from workers.evidence.files.debezium import BadRecord, NotAnEvent
 from workers.evidence.files.delimited import copy_records, csv_records
+from workers.evidence.files.dumps import DumpLine, dump_lines
 from workers.evidence.files.jsonarray import array_records
 from workers.evidence.files.jsonlines import (
     LINE_BYTES,
@@ -36,12 +36,12 @@ from workers.evidence.files.native import (
     unused_note,
 )
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Utf8, suffix_of, text_open
+from workers.evidence.files.opening import Picked, Utf8, suffix_of, text_open
 from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
 from workers.evidence.files.quick_rows import cells_bare, line_bare, line_row
-from workers.evidence.files.recognition import CELLS, console_columns, reading_of
+from workers.evidence.files.recognition import CELLS, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
 from workers.evidence.quick import Uncertain, parse_quick
 
@@ -70,11 +70,14 @@ def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadO
 class Wanted:
     """Events to show, by their place in a file or folder. `is_plain`: every record of it is known to be one event.
 
+    `header_lines`: where moreover every record is one line of its own, how many lines lie before the first; else None.
+
     `at` counts the events that were passed; `found`: op, key and content as written.
     """
 
     places: set[int]
     is_plain: bool = False
+    header_lines: int | None = None
     at: int = 0
     found: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -131,6 +134,9 @@ class _Part:
             case "console" | "kcat":
                 yield from self._messages()
             case _:
+                if self.wanted is not None and self.wanted.header_lines is not None and self.reading.container == "csv":
+                    yield from self._picked(self.wanted, self.wanted.header_lines)
+                    return
                 quick = self._quick_cells if self.reading.container in CELLS else _never_cells
                 for record, line in self._rows():
                     if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here:
@@ -157,6 +163,16 @@ class _Part:
             case _:
                 return self._parquet()
         return self._checked(rows)
+
+    def _picked(self, wanted: Wanted, header_lines: int) -> Iterator[None]:
+        """The wanted rows alone are cut into cells."""
+        numbers = {*range(header_lines), *(place + header_lines for place in wanted.places)}
+        picked = Picked(self.stream, numbers)
+        rows = csv_records(picked, self.notes, self.reading.delimiter, self.options.null, self.options.columns)
+        for place, (record, line) in zip(sorted(wanted.places), self._checked(rows), strict=False):
+            wanted.at = place
+            self.take(record, line)
+            yield
 
     def _checked(self, rows: Iterator[tuple[dict[str, Any], int]]) -> Iterator[tuple[dict[str, Any], int]]:
         for number, (record, line) in enumerate(rows):
@@ -338,54 +354,23 @@ class _Part:
             self.notes.mild["CRLF"] += 1
 
     def _messages(self) -> Iterator[None]:
-        notes = self.notes
-        pattern = None
-        if self.reading.kcat is not None:
-            pattern = messages.kcat_pattern(self.reading.kcat)
-        has_key, has_headers = console_columns(self.start) if pattern is None else (False, False)
-        for body, number, offset, _is_ended in lines_read(self.stream, notes):
-            yield
+        for line in dump_lines(self.stream, self.notes, self.start, self.reading.kcat):
             try:
-                text = body.decode().removesuffix("\r")
-            except UnicodeDecodeError as error:
-                notes.reject("cut character", number, offset, f"not UTF-8: {error.reason}")
-                continue
-            if not text.strip():
-                notes.ignore("blank")
-            elif messages.CONSOLE_END.fullmatch(text) or text.startswith("% "):
-                notes.ignore("program's own")
+                self._message(line)
+            except NotAnEvent as other:
+                self.notes.ignore(other.kind)
+            except BadRecord as error:
+                self.notes.reject("not an event", line.number, line.offset, str(error))
             else:
-                self._message(text, number, offset, pattern, has_key, has_headers)
+                self.notes.recognised += 1
+            yield
 
-    def _message(self, text: str, number: int, offset: int, pattern: Any, has_key: bool, has_headers: bool) -> None:
-        def made(parse: Callable[[str], Any]) -> Any:
-            if pattern is not None:
-                return messages.kcat_message(text, pattern, parse)
-            return messages.console_message(text, has_key, has_headers, parse)
-
+    def _message(self, line: DumpLine) -> None:
         try:
-            try:
-                message = made(parse_quick)
-            except Uncertain:
-                message = made(_exact)
-            if message is None:
-                says = "it is not laid out like the lines before it; a value of several lines is one cause. Use kcat -J"
-                self.notes.reject("torn record", number, offset, says)
-                return
-            if message.value == "" and pattern is not None and "size" not in pattern.groupindex:
-                says = "its value is empty or null, which look alike here: add %S to the format, or use kcat -J"
-                self.notes.reject("not an event", number, offset, says)
-                return
-            try:
-                self._event(message, number, parse_quick)
-            except Uncertain:
-                self._event(made(_exact), number, _exact)
-        except NotAnEvent as other:
-            self.notes.ignore(other.kind)
-        except BadRecord as error:
-            self.notes.reject("not an event", number, offset, str(error))
-        else:
-            self.notes.recognised += 1
+            message = line.message(parse_quick)
+            self._event(message, line.number, parse_quick)
+        except Uncertain:
+            self._event(line.message(_exact), line.number, _exact)
 
 
 def _exact(text: str) -> Any:

@@ -252,6 +252,8 @@ class Shape:
 
     def _broker_mapped(self, message: Message, value: Any, parse: Parse, event_id: Any = None) -> Fields:
         key, _ = unwrapped(None if message.key is messages.ABSENT else message.key)
+        if isinstance(value, str) and value.startswith("{") and "value_text" not in self.maps:
+            raise BadRecord("its value begins like JSON and is none; where that is its text, --map value_text=value")
         view = {
             "key": key,
             "value": value,
