@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from recovery_api.domain.access import Role
+from tests.integration.pages.incident import audit, pipeline  # noqa: F401  fixtures
 
 
 class Reader(Client):
