@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.evidence_classes import classes_as_rows
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.samples import report_for
@@ -181,6 +182,7 @@ def plan_as_row(plan: Plan) -> Row:
         "digest": plan.digest,
         "planned": plan.batch_count,
         "batch": plan.batch,
+        "classes": classes_as_rows(plan.batch),
         "conditions": plan.conditions,
         "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,

@@ -114,6 +114,26 @@ def classes_counted(counts: Mapping[str, int]) -> dict[str, int]:
     return {one.value: counts.get(one, 0) for one in EvidenceClass if one.is_always_shown or counts.get(one, 0)}
 
 
+def sent_count(counts: Mapping[str, Any]) -> int:
+    """How many owed events are in the batch."""
+    return sum(int(counts.get(one, 0)) for one in EvidenceClass if one.is_sent)
+
+
+def owed_count(counts: Mapping[str, Any]) -> int | None:
+    """How many events are owed, over all classes. None: an earlier version counted some of them in two."""
+    return sum(map(int, counts.values())) if EvidenceClass.TRIMMED in counts else None
+
+
+def unsent_says(counts: Mapping[str, Any]) -> str:
+    """What is owed and not sent, by class; empty where nothing is.
+
+    >>> unsent_says({"provably missing": 3, "trimmed": 1200, "unknowable": 1})
+    'Not sent: 1 unknowable, 1,200 trimmed.'
+    """
+    held = [f"{int(counts[one]):,} {one}" for one in EvidenceClass if not one.is_sent and int(counts.get(one, 0))]
+    return f"Not sent: {', '.join(held)}." if held else ""
+
+
 def kept_back(counts: Mapping[str, Any]) -> int:
     """How many owed events are not in the batch, and nobody decided so: what a person still has to look at."""
     return sum(
@@ -125,7 +145,7 @@ def class_as_row(name: str, count: Any) -> dict[str, Any]:
     """One class of a plan as pages, REST and commands show it; a word of another version as it stands."""
     known = EvidenceClass(name) if name in list(EvidenceClass) else None
     return {
-        "class": name,
+        "evidence_class": name,
         "count": count,
         "is_sent": known is not None and known.is_sent,
         "says": known.means if known else "",
