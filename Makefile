@@ -10,7 +10,7 @@ TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
+.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -49,6 +49,9 @@ test: venv  ## every test, with all services, in three processes (ARGS="tests/un
 test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)
 
+kinds: venv  ## docs/kinds.md's table, from what the kinds declare
+	@$(PY) -m recovery_api.domain.kinds.page docs/kinds.md
+
 readme: venv  ## README's worked incident, from a real run of the demo
 	@FENCEPOST_WRITE_README=1 $(TEMPORARY) -- $(PY) -m pytest tests/integration/test_demo.py -k a_second_one -q
 
@@ -78,6 +81,9 @@ guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(TEMPORARY) -v -- $(PY) -m tests.benchmarks $(ARGS)
+
+presets: venv  ## docs/presets.md, from the preset files
+	@$(PY) -m recovery_api.presets.page > docs/presets.md
 
 kit-release: venv  ## freeze today's text of the sink kit under its version number (ARGS=--again until it is installed anywhere)
 	@$(PY) -m workers.connectors.sinks.kit.releases $(ARGS)

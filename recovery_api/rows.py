@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.evidence_classes import classes_as_rows
 from recovery_api.domain.frontiers import frontier_format
@@ -27,6 +28,7 @@ from recovery_api.models import (
     Intent,
     Pipeline,
     Plan,
+    PlanState,
     Recovery,
     Sink,
     Token,
@@ -34,9 +36,11 @@ from recovery_api.models import (
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
-from recovery_api.selectors.recoveries import recovery_steering
+from recovery_api.selectors.plans import plan_attestations_asked
+from recovery_api.selectors.recoveries import recovery_attested, recovery_steering
 from recovery_api.selectors.timelines import event_data
 from recovery_api.selectors.tokens import token_state
+from recovery_api.services.presets import preset_filled
 from recovery_api.wide_numbers import wide_as_text
 
 Row = dict[str, Any]
@@ -51,6 +55,7 @@ def end_as_row(end: End, reader: str = "") -> Row:
         "name": end.name,
         "kind": end.kind,
         "options": end.options,
+        "filled": sorted(preset_filled(end.options)),
         "is_usable": end.report["is_usable"] if end.report else None,
         "report": report_for(end.report, reader),
         "tested_at": _time(end.tested_at),
@@ -152,7 +157,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "void_says": audit.void_says,
         "frontier": _frontier(audit.pipeline, audit.frontier),
         "lost": audit.lost_count,
-        "premature": audit.premature_count,
+        "premature": None if audit.is_by_identity else audit.premature_count,
         "duplicates": audit.duplicate_count,
         "acknowledged": audit.acknowledged_count,
         "obligations": audit.obligation_count,
@@ -182,8 +187,14 @@ def plan_as_row(plan: Plan) -> Row:
         "digest": plan.digest,
         "planned": plan.batch_count,
         "batch": plan.batch,
-        "classes": classes_as_rows(plan.batch),
+        "classes": classes_as_rows(plan.batch, plan.state == PlanState.REFUSED),
         "conditions": plan.conditions,
+        "strategy": plan.pins.get("strategy"),
+        "promise": plan.pins.get("promise"),
+        "attestations": [
+            {"name": name, "asks": ATTESTATIONS[name].asks, "write": ATTESTATIONS[name].form}
+            for name in plan_attestations_asked(plan)
+        ],
         "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,
         "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
@@ -220,6 +231,7 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "problem": recovery.problem,
         "reason": recovery.reason,
         "attestations": recovery.attestations,
+        "attested": recovery_attested(recovery),
         "requested_by": recovery.requested_by,
         "certificate": recovery.certificate,
         "certificate_digest": recovery.certificate_digest,

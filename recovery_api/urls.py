@@ -27,6 +27,7 @@ urlpatterns = [
     path("schema", about.Schema.as_view(), name="api-schema"),
     path("docs", about.TryIt.as_view(), name="api-docs"),
     path("kinds", ends.Kinds.as_view(), name="api-kinds"),
+    path("presets", ends.Presets.as_view(), name="api-presets"),
     path("connection-tests", ends.ConnectionTests.as_view(), name="api-connection-tests"),
     path("sources", ends.Sources.as_view(), name="api-sources"),
     path("sources/<end_name:name>", ends.SourceOne.as_view(), name="api-source"),

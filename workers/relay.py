@@ -30,8 +30,6 @@ from workers.connectors.credentials import credential_resolve
 from workers.faults import Point, crash_point
 from workers.wire import HeldSend, deliver_words, wire_hold
 
-LANE = SINGLE_LANE
-"""The lane of a single-lane source."""
 WAIT_SECONDS = 0.5
 """Between two looks at an empty outbox, and between two asks while the sink says `wait`."""
 LOCK_MILLISECONDS = 300
@@ -131,7 +129,7 @@ class Relay:
             self.generation = None
             return str(answer)
         self.generation = generation
-        news = start.get(LANE)
+        news = start.get(SINGLE_LANE)
         cursor_read = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(
             self._cursor_table
         )
@@ -233,7 +231,7 @@ def event_json(row: tuple[Any, ...], head: Position) -> str:
     """One element of the kit's `events`. The head is the last position this relay knew durable: its batch's end."""
     position, ordinal, event_id, op, key, content = row
     members = {
-        "lane": LANE,
+        "lane": SINGLE_LANE,
         "position": str(position),
         "ordinal": str(ordinal),
         "event_id": event_id,

@@ -29,7 +29,7 @@ from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
-from workers.recovery import auditing, connections, giving_up, planning, protocol, reading, settling, sink_readings
+from workers.recovery import auditing, connections, giving_up, planning, reading, settling, sink_readings, strategies
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.CONNECTION_TEST: connections.end_test,
         IntentAction.AUDIT: auditing.audit_run,
         IntentAction.PLAN: planning.plan_run,
-        IntentAction.RECOVER: protocol.recovery_run,
+        IntentAction.RECOVER: strategies.recovery_run,
         IntentAction.SETTLE: settling.settle_run,
         IntentAction.EVENT_READ: reading.event_read,
         IntentAction.SINK_READ: sink_readings.sink_read,

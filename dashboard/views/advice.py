@@ -50,6 +50,12 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
                 f"/audits/{audit.id}/",
                 "What was given",
             )
+        case "complete_by_identity":
+            return Advice(
+                "Every event's id is there. A record of ids shows no more: to judge contents, register a record that has them.",
+                f"/audits/{audit.id}/",
+                "What was not judged",
+            )
         case "unknown":
             return Advice(
                 "See what could not be read, put it right, then audit again.", f"/audits/{audit.id}/", "The audit"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
@@ -15,7 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.access import actor
 from dashboard.views.audits import RETIRED
 from dashboard.views.errors import errors_shown, refused
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.attestations import KINDS as ATTESTATIONS
+from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.evidence_classes import owed_count
 from recovery_api.domain.pipelines import pipeline_options_parse
@@ -24,8 +25,8 @@ from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
 from recovery_api.selectors.intents import intent_waiting
-from recovery_api.selectors.plans import approval_ends_at, plan_estimate, plan_get
-from recovery_api.selectors.recoveries import recovery_of_plan
+from recovery_api.selectors.plans import approval_ends_at, plan_attestations_asked, plan_estimate, plan_get
+from recovery_api.selectors.recoveries import plan_strategy, recovery_of_plan
 from recovery_api.services import plans, recoveries
 
 COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
@@ -66,7 +67,7 @@ def plan_apply(request: HttpRequest, plan_id: UUID) -> HttpResponse:
             request.POST.get("confirm", "").strip(),
             actor(request),
             now=timezone.now(),
-            attestations=request.POST.getlist("attest"),
+            attestations=attested(request.POST),
         )
     except (Refused, BadInput) as refusal:
         return _again(request, plan_id, refusal)
@@ -100,12 +101,21 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield writer.writerow([row[name] for name in LISTED])
 
 
+def attested(form: QueryDict) -> list[str]:
+    """What the form attests, as it is written: a box that is checked, with its details behind it where it has some."""
+    given = []
+    for name in form.getlist("attest"):
+        details = f" since {form.get('since', '').strip()}+00:00 by {form.get('by', '').strip()}"
+        given.append(f"{name}{details}" if name in ATTESTATIONS and ATTESTATIONS[name].has_details else name)
+    return given
+
+
 def _again(request: HttpRequest, plan_id: UUID, refusal: Refused | BadInput) -> HttpResponse:
     """The page as it is now, with why not (at the field that is at fault), and what the form held."""
     context = {
         **_context(request, plan_get(plan_id)),
         **refused(refusal),
-        "given": {"reason": request.POST.get("reason", ""), "confirm": request.POST.get("confirm", "")},
+        "given": {name: request.POST.get(name, "") for name in ("reason", "confirm", "since", "by")},
     }
     return render(request, "plans/plan.html", context, status=409 if isinstance(refusal, Refused) else 422)
 
@@ -115,6 +125,7 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
     intent = plan.intents.filter(state__in=LIVE_STATES).first() if plan.state in COMPUTING else None
     later = plan.pins.get("later_keys") or {"count": "0", "first": []}
     row = plan_as_row(plan)
+    asked = plan_attestations_asked(plan)
     return {
         "plan": plan,
         "pipeline": plan.pipeline,
@@ -129,7 +140,13 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "approval_seconds": pipeline_options_parse(plan.pipeline.options)["approval_seconds"],
         "retired_says": RETIRED if plan.pipeline.retired_at else "",
         "recovery": recovery_of_plan(plan.id) if plan.state == PlanState.APPLIED else None,
-        "attestation": LATER_EVENTS_CONFIRMED if later["count"] != "0" else "",
+        "applying_says": plan_strategy(plan).applying,
+        "redrive_line": command_line(
+            *("redrive", plan.id, "--reason", "…", "--confirm", plan.pipeline.name),
+            *(word for name in asked for word in ("--attest", ATTESTATIONS[name].form)),
+            "--wait",
+        ),
+        "attestations": [ATTESTATIONS[name] for name in asked],
         "later": later,
         "frontier_says": row["frontier"] or "the safe frontier",
         "unlisted_count": max((plan.batch_count or 0) - plan.listed_count, 0),

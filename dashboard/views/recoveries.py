@@ -20,6 +20,7 @@ from recovery_api.rows import recovery_as_row
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import (
+    plan_strategy,
     recovery_get,
     recovery_intent,
     recovery_steering,
@@ -30,20 +31,23 @@ from recovery_api.selectors.recoveries import (
 from recovery_api.services import recoveries
 
 NEXT = {
-    RecoveryOutcome.EXACTLY_ONCE: "Start the relay: it asks the sink for a generation and is told where to begin.",
-    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Start the relay: the sink tells it where to begin. Audit again later: what was "
-    "given is not shown.",
-    RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED: "Start the relay: the sink tells it where to begin.",
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Audit again later: what was given is not shown.",
     RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED: "Before the relay starts, look where it will begin.",
     RecoveryOutcome.INCOMPLETE: "Plan again: the next plan carries what is still lost.",
     RecoveryOutcome.INCOMPLETE_ALTERED: "Look at the altered findings in its audit, and decide for each coordinate.",
     RecoveryOutcome.HAZARD: "Look at the hazards in its audit: a recovery takes none away.",
     RecoveryOutcome.FENCED: "Audit again, then plan: whoever passed it may have delivered what was owed.",
     RecoveryOutcome.REFUSED: "Plan again, and have that approved.",
-    RecoveryOutcome.STOPPED: "Plan again when it may go on. The fence stays raised: the relay asks for a new generation.",
+    RecoveryOutcome.STOPPED: "Plan again when it may go on.",
     RecoveryOutcome.UNKNOWN: "Settle it: nothing may be concluded until the sink has answered.",
 }
 """What to do next, by outcome."""
+RELAY_NEXT = (
+    RecoveryOutcome.EXACTLY_ONCE,
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN,
+    RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED,
+)
+"""The outcomes after which the relay goes on, as the strategy says."""
 EVENTS_SHOWN = 200
 
 
@@ -85,6 +89,12 @@ def recovery_settle(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     return redirect("recovery", recovery_id)
 
 
+def next_says(recovery: Recovery) -> str:
+    """What to do after its outcome; empty while it has none."""
+    relay = plan_strategy(recovery.plan).relay_next if recovery.outcome in RELAY_NEXT else ""
+    return f"{relay} {NEXT.get(recovery.outcome or '', '')}".strip()
+
+
 def _context(recovery: Recovery) -> dict[str, Any]:
     now = timezone.now()
     intent = recovery_intent(recovery)
@@ -107,6 +117,7 @@ def _context(recovery: Recovery) -> dict[str, Any]:
         ),
         "pipeline": recovery.pipeline,
         "plan": recovery.plan,
+        "strategy": plan_strategy(recovery.plan),
         "steps": recovery_steps(recovery, verification),
         "intent": intent,
         "waiting": waiting,
@@ -114,7 +125,7 @@ def _context(recovery: Recovery) -> dict[str, Any]:
         "is_finished": is_finished,
         "is_orphan": is_orphan,
         "may_settle": is_orphan or recovery.outcome == RecoveryOutcome.UNKNOWN,
-        "next_says": NEXT.get(recovery.outcome or "", ""),
+        "next_says": next_says(recovery),
         "start_says": frontier_format(recovery.start, source_spelling(recovery.pipeline.source))
         if recovery.start
         else "",

@@ -19,9 +19,11 @@ from dashboard.views.errors import error_page
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Refused
 from recovery_api.domain.kinds import Kind, kind_get, kinds_offered
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
+from recovery_api.presets import Preset, preset_get, preset_names
 from recovery_api.selectors.ends import sink_list, source_list
 from recovery_api.selectors.intents import intent_get
 from recovery_api.services.ends import connection_test_request, name_check, options_check, sink_create, source_create
+from recovery_api.services.presets import OPTION, preset_check
 
 TEST_HOLDS = timedelta(hours=1)
 """A test that is older is done again before what it found is saved."""
@@ -31,11 +33,13 @@ def add(request: HttpRequest, word: str) -> HttpResponse:
     """The form of one kind; posted, a test, or kept untested where that was asked for on purpose."""
     kinds = kinds_offered(word)
     chosen = request.POST.get("kind") or request.GET.get("kind") or (kinds[0].name if len(kinds) == 1 else "")
-    if not chosen and not request.GET.get("from"):
-        return render(request, "ends/kinds.html", {"word": word, "kinds": kinds})
+    if not chosen and not request.GET.get("from") and not request.GET.get("preset"):
+        context = {"word": word, "kinds": kinds, "presets": list(map(preset_get, preset_names(word)))}
+        return render(request, "ends/kinds.html", context)
     try:
         earlier = _test_of(word, UUID(request.GET["from"])) if request.GET.get("from") else None
-        kind = kind_get(earlier.arguments["kind"] if earlier else chosen, "kind")
+        preset = _preset_of(word, request.GET.get("preset", ""))
+        kind = kind_get(earlier.arguments["kind"] if earlier else preset.kind if preset else chosen, "kind")
         if kind.end != word:
             raise BadInput(
                 "kind", f"{kind.name} is a kind of {kind.end}", f"Kinds: {', '.join(k.name for k in kinds)}."
@@ -44,7 +48,7 @@ def add(request: HttpRequest, word: str) -> HttpResponse:
         known = error if isinstance(error, FencepostError) else NotFound("The test", "the control database", "")
         return error_page(request, known, back=request.path)
     if request.method != "POST":
-        return _form_page(request, word, kind, _form_of(kind, request, earlier))
+        return _form_page(request, word, kind, _form_of(kind, request, earlier, preset), preset)
     form = EndForm(request.POST, options=kind.options)
     if form.is_valid():
         try:
@@ -79,16 +83,31 @@ def found(request: HttpRequest, word: str, intent_id: UUID) -> HttpResponse:
     return render(request, "ends/_found.html" if request.headers.get("HX-Request") else "ends/found.html", context)
 
 
-def _form_of(kind: Kind, request: HttpRequest, earlier: Intent | None) -> EndForm:
+def _preset_of(word: str, name: str) -> Preset | None:
+    """The preset to fill the form from. Raises: UnknownOption, BadInput (one that is refused, or of the other end)."""
+    if not name:
+        return None
+    preset_check(word, preset_get(name).kind, {OPTION: name})
+    return preset_get(name)
+
+
+def _form_of(kind: Kind, request: HttpRequest, earlier: Intent | None, preset: Preset | None) -> EndForm:
+    """A form as an earlier test had it, or filled from a preset. Posted, what stands in its fields is all that counts."""
     initial: dict[str, Any] = {"name": request.GET.get("name", "")}
+    if preset is not None:
+        initial |= initial_of({**preset.options, OPTION: preset.name}, kind.options)
     if earlier is not None:
         initial |= initial_of(earlier.arguments["options"], kind.options)
     return EndForm(options=kind.options, initial=initial)
 
 
-def _form_page(request: HttpRequest, word: str, kind: Kind, form: EndForm) -> HttpResponse:
+def _form_page(
+    request: HttpRequest, word: str, kind: Kind, form: EndForm, preset: Preset | None = None
+) -> HttpResponse:
     status = 400 if form.is_bound and form.errors else 200
-    return render(request, "ends/add.html", {"word": word, "kind": kind, "form": form}, status=status)
+    presets = [one for one in map(preset_get, preset_names(word)) if one.kind == kind.name]
+    context = {"word": word, "kind": kind, "form": form, "preset": preset, "presets": presets}
+    return render(request, "ends/add.html", context, status=status)
 
 
 def _added(request: HttpRequest, word: str, kind: Kind, form: EndForm) -> HttpResponse:

@@ -176,6 +176,7 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-schema", "GET"): Permission.ANYONE,
     ("api-docs", "GET"): Permission.ANYONE,
     ("api-kinds", "GET"): Permission.SEE,
+    ("api-presets", "GET"): Permission.SEE,
     ("api-sink-drill-schedule", "POST"): Permission.CONFIGURE,
     ("api-pipelines", "GET"): Permission.SEE,
     ("api-pipeline-test", "POST"): Permission.CONFIGURE,

@@ -19,6 +19,18 @@ class Archetype(StrEnum):
     """An older generation is rejected at admission; claim, arm, fire."""
 
 
+WEAKEST_FIRST = (Archetype.BLIND, Archetype.DEDUPLICATING, Archetype.QUERYABLE, Archetype.FENCED)
+
+
+def archetype_weaker(declared: str | None, tested: Archetype) -> Archetype:
+    """What counts of the two: the weaker. None: nothing was declared.
+
+    >>> archetype_weaker("fenced", Archetype.QUERYABLE), archetype_weaker("queryable", Archetype.FENCED)
+    (<Archetype.QUERYABLE: 'queryable'>, <Archetype.QUERYABLE: 'queryable'>)
+    """
+    return tested if declared is None else min(Archetype(declared), tested, key=WEAKEST_FIRST.index)
+
+
 @dataclass(frozen=True, slots=True)
 class Capability:
     """One sink as tested. `horizon_seconds` None with `has_identity_key`: it remembers for good."""
@@ -36,3 +48,11 @@ class Capability:
     """How each point was found out, a sentence each, and every path into the record that is not disciplined."""
     unfenced_because: str = ""
     """Where a sink of a fenced kind has no fence now: why, and what to do about it."""
+    may_append: bool = False
+    """Its owner declares its rows to be the effect, and this login may lock it and insert there now."""
+    absorbs_late_sends: bool = False
+    """A valid unique constraint on the identity, checked at once, refuses what a stopped relay may still send."""
+    unappended_because: str = ""
+    """Where nothing may be appended to a sink that could be appended to: why, and what to grant."""
+    mark_because: str = ""
+    """Where a row in the record is only the mark of an effect: why nothing is ever fired into it."""

@@ -168,7 +168,7 @@ class Settlement(StrEnum):
 
 
 class ClaimAsRead(Protocol):
-    """A claim as a connector reads it (workers.connectors.base.ClaimReading)."""
+    """A claim as a connector reads it (workers.connectors.protocols.fence.ClaimReading)."""
 
     @property
     def generation(self) -> int: ...

@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from recovery_api.domain.attestations import KINDS as ATTESTATIONS
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.strategies import strategy_of
+from recovery_api.domain.strategies.attested import ATTESTED, attestations_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,6 @@ UndisciplinedPath = tuple[str, str | None, str]
 """A way into record or target that passes admission by: what it is, the role that has it (None: no one role), a sentence."""
 
 
-LATER_EVENTS_CONFIRMED = "later-events-confirmed"
-"""What a person attests to apply a plan whose condition `order` does not hold."""
 LATER_KEYS_NAMED = 50
 
 
@@ -73,11 +75,14 @@ class PlanEvidence:
     undisciplined_paths: Sequence[UndisciplinedPath] = ()
     later: LaterKeys | None = None
     """None: the sink's effect needs no order."""
+    lands_behind_later: bool = False
+    """The batch is added to rows without a fence, and something later than its first event is accepted already."""
 
 
 def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Condition]:
     """P1 to P4, C1, record, content, order, floor and horizon, as a person reads them. Source: Sections 5, 7, 8."""
     return [
+        *_effect(capability),
         _hazard_free(evidence),
         _previous_run_over(capability),
         _frontier_safe(evidence),
@@ -85,10 +90,19 @@ def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Con
         _disciplined(evidence),
         _record_readable(evidence, capability),
         _representable(evidence),
-        _in_order(evidence.later),
+        _in_order(evidence),
         _floor(evidence),
         _horizon(capability),
     ]
+
+
+def _effect(capability: Capability) -> list[Condition]:
+    """Asked first, and only where it does not hold: nothing else about a delivery matters then."""
+    if not capability.mark_because:
+        return []
+    asks = "Would a row in the record be the effect itself?"
+    remedy = "Hand the events of this plan to whoever sends them to the consumer; the next audit shows which ids have arrived."
+    return [Condition("effect", asks, False, capability.mark_because, remedy, blocks=True)]
 
 
 def conditions_refusal(conditions: list[Condition]) -> Condition | None:
@@ -135,6 +149,18 @@ def _previous_run_over(capability: Capability) -> Condition:
     asks = "Is the previous relay run over, or fenced?"
     if capability.has_fence:
         return Condition("P2", asks, True, "The claim raises the sink's fence: nothing of an older run can enter.")
+    if strategy_of(capability) is ATTESTED:
+        return _attested(asks, capability)
+    if capability.unappended_because:
+        return Condition(
+            "P2",
+            asks,
+            None,
+            "This sink checks no generation at admission: a delayed send of the old run would still be accepted. Without "
+            f"a fence it is recovered only by adding rows under a lock, and that may not be: {capability.unappended_because}",
+            "Until then this sink can be audited and planned for.",
+            blocks=True,
+        )
     if capability.unfenced_because:
         return Condition(
             "P2",
@@ -153,6 +179,25 @@ def _previous_run_over(capability: Capability) -> Condition:
         "Install the sink kit, or grant this login its recoverer role where it is installed; nothing else lifts this. "
         "Until then this sink can be audited, and what it is owed must be sent by hand.",
         blocks=True,
+    )
+
+
+def _attested(asks: str, capability: Capability) -> Condition:
+    late = (
+        "A unique constraint on the identity refuses what an older run still sends."
+        if capability.absorbs_late_sends
+        else "No unique constraint on the identity refuses what an older run still sends, so that must be attested, too: "
+        "the relay is stopped, and nothing of it is on its way any more."
+    )
+    wanted = " ".join(f"--attest '{ATTESTATIONS[name].form}'" for name in attestations_asked(capability))
+    return Condition(
+        "P2",
+        asks,
+        None,
+        "This sink checks no generation at admission. Rows are added under a lock that keeps every writer out; that "
+        f"nothing else sends missing events meanwhile, a person attests. {late}",
+        f"Who applies the plan attests it, and the outcome names it: redrive … {wanted}.",
+        warning="the outcome rests on what a person attests",
     )
 
 
@@ -265,8 +310,19 @@ def _representable(evidence: PlanEvidence) -> Condition:
     )
 
 
-def _in_order(later: LaterKeys | None) -> Condition:
+def _in_order(evidence: PlanEvidence) -> Condition:
     asks = "Are events of one key applied in order?"
+    later = evidence.later
+    if evidence.lands_behind_later:
+        return Condition(
+            "order",
+            asks,
+            None,
+            "Rows of later events are in the table already, and the missing ones are added behind them: who reads the rows "
+            "of a key in the order of their arrival reads them out of order.",
+            "Let its readers go by the source's coordinate, or look at the keys of this plan first.",
+            warning="missing rows are added behind later ones",
+        )
     if later is None:
         return Condition("order", asks, True, "The sink has no effect that needs each key's events in order.")
     if not later.count:
@@ -318,6 +374,5 @@ def _horizon(capability: Capability) -> Condition:
         )
     if capability.has_identity_key:
         return Condition("horizon", asks, None, f"The sink remembers identities for {capability.horizon_seconds} s.")
-    return Condition(
-        "horizon", asks, None, "The sink has no identity key; only the fence and the claim protect the batch."
-    )
+    protect = "the lock and what is attested" if strategy_of(capability) is ATTESTED else "the fence and the claim"
+    return Condition("horizon", asks, None, f"The sink has no identity key; only {protect} protect the batch.")

@@ -2,7 +2,7 @@
 
 Five tests a recovery must survive (the paper's Section 12). Each drill says what it proves; where a sink's archetype or
 tested capability leaves nothing to prove, it says why, and what a recovery of that sink may say instead. The law: a
-drill that did not run never passed.
+drill that did not run never passed. Which drills there are for a sink, its strategy says.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.errors import UnknownOption
+
+if TYPE_CHECKING:  # a strategy says which drills it has
+    from recovery_api.domain.strategies.base import Strategy
 
 
 class DrillName(StrEnum):
@@ -87,15 +90,6 @@ DRILLS: Mapping[DrillName, Drill] = {
     )
 }
 
-YIELDS: Mapping[Archetype, str] = {
-    Archetype.BLIND: "A recovery lists the ambiguous window and applies the recorded preference: 'at least once, by "
-    "choice' where it resends, 'at most once, by choice' where it skips. Never exactly once.",
-    Archetype.QUERYABLE: "A recovery sends the sink delta under two attestations, that the in-flight window is drained "
-    "and that it is the only recoverer: exactly once at f, given those two.",
-    Archetype.DEDUPLICATING: "A recovery resends under keys made of source coordinates: each owed event once inside the "
-    "horizon; past it the sink is blind.",
-    Archetype.FENCED: "A recovery claims, arms and fires: exactly once at f.",
-}
 BLIND_BY_PREFERENCE = {
     "resend": "As this pipeline is configured it resends the window, and may duplicate.",
     "skip": "As this pipeline is configured it skips the window, and may omit.",
@@ -140,23 +134,29 @@ def drill_names(given: Iterable[str]) -> list[DrillName]:
 
 
 def not_applicable(
-    name: DrillName, capability: Capability, *, has_namespace: bool, preference: str | None = None
+    name: DrillName,
+    strategy: Strategy,
+    capability: Capability,
+    *,
+    has_namespace: bool,
+    preference: str | None = None,
 ) -> DrillResult | None:
-    """Why there is nothing to prove at a sink of this capability, or None: the drill runs.
+    """Why there is nothing to prove at a sink of this capability and strategy, or None: the drill runs.
 
     `has_namespace`: the sink's kind can give a drill a place of its own. `preference`: the pipeline's recorded failure
     preference, which is what a blind sink yields.
 
+    >>> from recovery_api.domain.strategies import strategy_of
     >>> sink = Capability(Archetype.QUERYABLE, True, True, False, False, False)
-    >>> not_applicable(DrillName.SPLIT_BRAIN_WORKER, sink, has_namespace=False).verdict
+    >>> not_applicable(DrillName.SPLIT_BRAIN_WORKER, strategy_of(sink), sink, has_namespace=False).verdict
     <DrillVerdict.NOT_APPLICABLE: 'not_applicable'>
     """
-    archetype = Archetype(capability.archetype)
-    yields = YIELDS[archetype]
+    archetype = strategy.archetype
+    yields = strategy.sentence()
     if archetype is Archetype.BLIND:
         yields = f"{yields} {BLIND_BY_PREFERENCE[preference]}"
     is_to_be_shown = bool(capability.unfenced_because)  # a fence that lost something: what that comes to, a drill shows
-    if (archetype is not Archetype.FENCED or not capability.has_fence) and not is_to_be_shown:
+    if name not in strategy.drills and not is_to_be_shown:
         reason = f"This sink is {archetype.value}: it checks no generation at admission, so there is no fence to prove."
     elif not has_namespace:
         reason = (

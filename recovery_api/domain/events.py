@@ -41,7 +41,7 @@ class EventKind(StrEnum):
     CLAIM_GRANTED = "claim granted", "The sink's fence was raised for a recovery."
     CLAIM_REFUSED = "claim refused", "The sink did not grant the claim.", Listed.REFUSAL
     CLAIM_SETTLED = "claim settled", "The sink said what became of a claim."
-    ARMED = "armed", "The batch read under the claim was fixed at the sink."
+    ARMED = "armed", "The batch was fixed: at the sink under a claim, or here before it is appended."
     STAGED = "staged", "The batch is in the sink's staging."
     FIRED = "fired", "The batch landed."
     FIRE_REFUSED = "fire refused", "The sink landed nothing: fenced, not armed, or not the armed batch.", Listed.REFUSAL

@@ -41,7 +41,7 @@ class FindingWord(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why an accepted entry is premature (THEORY section 2). A row: the word, what it means of several."""
+    """Why an accepted entry is premature, or what the absence of an id shows. A row: the word, what it means of several."""
 
     means: str
 
@@ -61,6 +61,26 @@ class Cause(StrEnum):
         "head not believed",
         "Its relay claimed to know of events beyond everything that was committed.",
     )
+    RECEIVED = (
+        "received, not accepted",
+        "The record has a row of each, and the acceptance condition does not hold: received, and not accepted.",
+    )
+    TRIMMED = (
+        "record trimmed",
+        "The record has no row of these, and none that old is kept: nothing shows whether the sink accepted them. Never sent.",
+    )
+    UNTIMED = (
+        "commit time not known",
+        "The record has no row of these, and it is not known whether one would still be kept. Never sent.",
+    )
+    UNREADABLE = (
+        "the record holds ids that cannot be read",
+        "The record has no row of these that could be read, and rows whose id cannot be: those may be theirs. Never sent.",
+    )
+
+
+ABSENCES = (Cause.TRIMMED, Cause.UNTIMED, Cause.UNREADABLE)
+"""Of unknown ones: obligations without an entry, of which nothing shows whether they were accepted."""
 
 
 LOST_ALTERED_MEANS = "Committed, and the sink holds other content at their coordinate. No recovery can deliver them."

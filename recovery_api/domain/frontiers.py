@@ -12,6 +12,7 @@ from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_for
 from recovery_api.domain.errors import BadInput
 
 SINGLE_LANE = "0"
+"""The lane of a source that has one: a plain table, a file without a lane column."""
 
 FrontierRow = dict[str, dict[str, str]]
 

@@ -95,7 +95,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything a ground is judged from. `width`: how many columns the coordinate has."""
+    """Everything a ground is judged from. `width`: how many columns the coordinate has. `moves`: who and what can change
+    a column that a row filter looks at, and so bring in a row below a frontier; a phrase each."""
 
     oid: int
     name: str
@@ -104,6 +105,7 @@ class Catalogue:
     columns: tuple[Column, ...]
     rights: tuple[Held, ...]
     setters: tuple[Set, ...]
+    moves: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -119,6 +121,8 @@ class Catalogue:
         setters = {(found.name, found.setter.value) for found in self.setters}
         bound = [self.oid, self.name, self.width, self.is_unlogged]
         bound += [sorted(map(repr, some)) for some in (columns, rights, setters)]
+        if self.moves:
+            bound.append(sorted(self.moves))
         return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
 
 
@@ -210,6 +214,23 @@ def doubts_say(doubts: Collection[str]) -> str:
     """The first doubts as one phrase."""
     named = "; ".join(list(doubts)[:DOUBTS_NAMED])
     return named if len(doubts) <= DOUBTS_NAMED else f"{named}; and {len(doubts) - DOUBTS_NAMED} more"
+
+
+def moves_of(found: Catalogue, column: Catalogue) -> tuple[str, ...]:
+    """What can change a column that the filter looks at, besides what can change the coordinate anyway.
+
+    `column`: what the catalogue shows of that column.
+    """
+    said = [
+        f"role {held.role!r} may change {column.name!r} in {held.place}"
+        for held in column.rights
+        if held.right is Right.CHANGE
+    ]
+    known = {(one.name, one.setter) for one in found.setters}
+    said += [
+        f"{one.name}, {one.setter.value} {one.place}" for one in column.setters if (one.name, one.setter) not in known
+    ]
+    return tuple(dict.fromkeys(said))
 
 
 def _doubts(found: Catalogue, drawn: bool = True) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The one table of outcomes: what each word means for a pipeline's status, an exit code, and whether it is green.
 
 The law: only *exactly once at f* is green. Pages, REST, commands, the certificate and the database's constraints read
-this table and decide nothing of their own; a further promise (*by identity*, *inside the horizon*, *by choice*) is one
+this table and decide nothing of their own; a further promise (*inside the horizon*, *by choice*) is one
 row more.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from recovery_api.domain.identity import NOT_JUDGED
 
 EXIT_DONE, EXIT_OWED, EXIT_BAD_INPUT, EXIT_UNKNOWN, EXIT_GIVEN = 0, 1, 2, 3, 4
 EXIT_WORST_FIRST = (EXIT_OWED, EXIT_UNKNOWN, EXIT_GIVEN, EXIT_DONE)
@@ -28,6 +30,9 @@ class Status(StrEnum):
     """A recovery is unfinished. Of a pipeline only."""
     ACKNOWLEDGED = "acknowledged"
     """Hazard-free, and every lost event was taken out of the obligation on purpose. Still lost in the strict verdict."""
+    COMPLETE_BY_IDENTITY = "complete_by_identity"
+    """Every obligation's id is in the record, and none twice; contents and premature entries were not judged. What a
+    record that knows only message ids can come to at best."""
     EXACTLY_ONCE_GIVEN = "exactly_once_given"
     """The counts of *exactly once at f*, on a ground that is attested or assumed: what was given is named with it."""
     EXACTLY_ONCE = "exactly_once"
@@ -61,38 +66,108 @@ class Outcome(StrEnum):
     """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
 
 
+class Alert(StrEnum):
+    """What an outcome tells of until another takes it back, by name."""
+
+    OWED = "owed"
+    """Obligations are lost, and nobody acknowledged them."""
+    HAZARD = "hazard"
+    """Something wrong was accepted."""
+    UNKNOWN = "unknown"
+    """The evidence does not reach."""
+    HAND_OVER = "hand_over"
+    """Nobody has shown where the relay goes on from."""
+    NOT_DELIVERED = "not_delivered"
+    """A recovery ended without delivering what it was to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One row. `status`: what a pipeline shows by it. None: it adds nothing to what was read of the record."""
+    """One row. `status`: what a pipeline shows by it. None: it adds nothing to what was read of the record.
+
+    `is_clean`: nothing was lost and nothing wrong at f. `opens`, `resolves`: the alerts it raises and takes back.
+    """
 
     words: str
     status: Status | None
     exit_code: int
     is_green: bool = False
+    is_clean: bool = False
+    opens: tuple[Alert, ...] = ()
+    resolves: tuple[Alert, ...] = ()
 
+
+RECORD = (Alert.OWED, Alert.HAZARD, Alert.UNKNOWN)
+"""What a reading of the record that found nothing takes back."""
 
 OUTCOMES: Mapping[str, Meaning] = {
     # what a reading of the record comes to; a recovery may end in the same word
-    Status.EXACTLY_ONCE: Meaning("exactly once at f", Status.EXACTLY_ONCE, EXIT_DONE, is_green=True),
-    Status.EXACTLY_ONCE_GIVEN: Meaning("exactly once at f, given …", Status.EXACTLY_ONCE_GIVEN, EXIT_GIVEN),
-    Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED),
-    Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED),
-    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED),
-    Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN),
+    Status.EXACTLY_ONCE: Meaning(
+        "exactly once at f",
+        Status.EXACTLY_ONCE,
+        EXIT_DONE,
+        is_green=True,
+        is_clean=True,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Status.EXACTLY_ONCE_GIVEN: Meaning(
+        "exactly once at f, given …",
+        Status.EXACTLY_ONCE_GIVEN,
+        EXIT_GIVEN,
+        is_clean=True,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Status.COMPLETE_BY_IDENTITY: Meaning(
+        f"complete by identity at f; {NOT_JUDGED}",
+        Status.COMPLETE_BY_IDENTITY,
+        EXIT_GIVEN,
+        is_clean=True,
+        resolves=(Alert.OWED, Alert.UNKNOWN),
+    ),
+    Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.HAZARD, Alert.UNKNOWN)),
+    Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED, opens=(Alert.HAZARD,), resolves=(Alert.UNKNOWN,)),
+    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=RECORD),
+    Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN, opens=(Alert.UNKNOWN,)),
     Status.RUNNING: Meaning("running", Status.RUNNING, EXIT_UNKNOWN),
     # how else a recovery may end
-    Outcome.COMPLETE_WITH_ACKNOWLEDGED: Meaning("complete with acknowledged omissions", Status.ACKNOWLEDGED, EXIT_OWED),
-    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Meaning("complete, hand-over unverified", None, EXIT_OWED),
-    Outcome.INCOMPLETE: Meaning("incomplete", Status.OWED, EXIT_OWED),
-    Outcome.INCOMPLETE_ALTERED: Meaning("incomplete, altered at the sink", Status.HAZARD, EXIT_OWED),
-    Outcome.FENCED: Meaning("fenced", None, EXIT_OWED),
-    Outcome.REFUSED: Meaning("refused", None, EXIT_OWED),
-    Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED),
+    Outcome.COMPLETE_WITH_ACKNOWLEDGED: Meaning(
+        "complete with acknowledged omissions",
+        Status.ACKNOWLEDGED,
+        EXIT_OWED,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Meaning(
+        "complete, hand-over unverified",
+        None,
+        EXIT_OWED,
+        opens=(Alert.HAND_OVER,),
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
+    Outcome.INCOMPLETE: Meaning(
+        "incomplete", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.UNKNOWN, Alert.NOT_DELIVERED)
+    ),
+    Outcome.INCOMPLETE_ALTERED: Meaning(
+        "incomplete, altered at the sink",
+        Status.HAZARD,
+        EXIT_OWED,
+        opens=(Alert.OWED, Alert.HAZARD),
+        resolves=(Alert.UNKNOWN, Alert.NOT_DELIVERED),
+    ),
+    Outcome.FENCED: Meaning("fenced", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
+    Outcome.REFUSED: Meaning("refused", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
+    Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
 }
 
 WORST_FIRST: tuple[Status, ...] = tuple(Status)
 READ: tuple[Status, ...] = tuple(status for status in Status if status is not Status.RUNNING)
 """What one reading of the record can come to: the statuses of an audit."""
+CERTIFIES: tuple[Status, ...] = (Status.EXACTLY_ONCE, Status.EXACTLY_ONCE_GIVEN)
+"""By which an audit certifies what lies below its frontier; by identity nothing premature was looked for."""
+CERTIFIES_BY_IDENTITY: tuple[Status, ...] = (Status.COMPLETE_BY_IDENTITY,)
+"""By which an audit certifies that ids were accepted, to a further audit by ids alone and to no other."""
+
+CLEAN: tuple[Status, ...] = tuple(status for status in READ if OUTCOMES[status].is_clean)
+"""The statuses of an audit that found nothing lost and nothing wrong, as far as it could look; green or not."""
 
 
 def exit_code_worst(codes: Iterable[int]) -> int:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
-from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, conditions_refusal
 from recovery_api.domain.evidence_classes import sent_count
 
@@ -41,6 +41,7 @@ def plan_digest(
     frontier: Mapping[str, str],
     floor: Mapping[str, str | None],
     scope_digest: str,
+    ends: Mapping[str, Any],
     capability: Capability,
     history: Mapping[str, Any],
     batch_digest: str,
@@ -49,13 +50,15 @@ def plan_digest(
 ) -> str:
     """A digest of everything an approval rests on, and of nothing above the frontier.
 
-    `history` is the fingerprint of the history to the frontier (count and sums, by lane).
+    `history` is the fingerprint of the history to the frontier (count and sums, by lane); `ends` is what source and sink
+    were read as: their mappings, and the filter that says which rows are owed.
     """
     bound = {
         "pipeline": pipeline,
         "frontier": dict(frontier),
         "floor": dict(floor),
         "scope": scope_digest,
+        "ends": dict(ends),
         "capability": {key: value for key, value in asdict(capability).items() if key != "grounds"},
         "history": dict(history),
         "batch": [batch_count, batch_digest],
@@ -82,21 +85,3 @@ def scope_digest(keys: Sequence[str] | None) -> str:
     if keys is None:
         return "all"
     return hashlib.sha256(json.dumps(sorted(set(keys))).encode()).hexdigest()
-
-
-def plan_promise(capability: Capability, given: Sequence[str] = ()) -> str:
-    """What may be said of a recovery on this sink, before it runs. `given`: what its source's ground rests on.
-
-    >>> plan_promise(Capability(Archetype.FENCED, True, True, True, True, True), ["that older commits are final"])
-    'exactly once at f, given that older commits are final, once verified'
-    """
-    match capability.archetype:
-        case Archetype.FENCED:
-            on = f", given {'; and '.join(given)}" if given else ""
-            return f"exactly once at f{on}, once verified"
-        case Archetype.QUERYABLE:
-            return "nothing: without a fence at the sink it can be audited and planned, and no recovery runs"
-        case Archetype.DEDUPLICATING:
-            return "each owed event once inside the horizon, by payload"
-        case Archetype.BLIND:
-            return "at least once, or at most once, by the recorded choice; never exactly once"

@@ -1,7 +1,8 @@
 """Was the sink restored, or is our memory old? (THEORY section 4, step 9)
 
-The sink owns its fence, counter and record; the control database only remembers what the sink said. Both can come
-back from a backup, and the two cases are told apart by who is behind. The one law: a memory is never lowered silently.
+The sink owns its record, and its fence and counter where it has them; the control database only remembers what the sink
+said. Both can come back from a backup, and the two cases are told apart by who is behind. The one law: a memory is never
+lowered silently.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class SinkMemory:
-    """One reading of a sink's protocol tables. `identity` is the server and timeline; `last_entry` None: no record."""
+    """What tells a sink as it is now from what it was.
 
-    identity: str
-    counter: int
-    fence: int
+    `incarnation`: whatever names it (system identifier, timeline, table, …), compared as a whole and never taken apart;
+    "" where it cannot be seen. The others only ascend; None: it keeps none.
+    """
+
+    incarnation: str
+    counter: int | None = None
+    fence: int | None = None
     last_entry: int | None = None
 
 
@@ -28,12 +33,13 @@ class Standing(StrEnum):
     AGREES = "agrees"
     """The sink is where it was, or further: keep the greater of both."""
     RESTORED = "sink restored"
-    """The sink lies behind the memory, or is another server or timeline: nothing fires until a full audit."""
+    """The sink lies behind the memory, or is another incarnation: nothing fires until a full audit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreFinding:
-    """What was found. `memory` is what to keep; `counter_floor` must be passed by the next generation allocated."""
+    """What was found. `memory` is what to keep; `counter_floor` must be passed by the next generation allocated (0 where
+    the sink allocates none)."""
 
     standing: Standing
     memory: SinkMemory
@@ -46,11 +52,14 @@ class RestoreFinding:
 
     @property
     def says(self) -> str:
+        keeps_counter = self.memory.counter is not None
         if not self.is_restored:
-            return f"The sink stands at generation {self.memory.counter}, fence {self.memory.fence}."
+            stands = f"stands at generation {self.memory.counter}, fence {self.memory.fence}"
+            return f"The sink {stands if keeps_counter else 'is the one that was seen before'}."
+        raised = f"its counter is raised above {self.counter_floor} and " if keeps_counter else ""
         return (
-            f"The sink was restored or replaced: {'; '.join(self.behind)}. Nothing fires until its counter is raised "
-            f"above {self.counter_floor} and a full audit has run; earlier certificates are void."
+            f"The sink was restored or replaced: {'; '.join(self.behind)}. Nothing fires until {raised}a full audit has "
+            "run; earlier certificates are void."
         )
 
 
@@ -63,28 +72,29 @@ def restore_find(remembered: SinkMemory | None, said: SinkMemory) -> RestoreFind
     7
     """
     if remembered is None:
-        return RestoreFinding(Standing.FIRST_SEEN, said, said.counter)
+        return RestoreFinding(Standing.FIRST_SEEN, said, said.counter or 0)
     behind = tuple(_behind(remembered, said))
     memory = SinkMemory(
-        identity=remembered.identity if behind else said.identity,
-        counter=max(remembered.counter, said.counter),
-        fence=max(remembered.fence, said.fence),
+        incarnation=remembered.incarnation if behind or not said.incarnation else said.incarnation,
+        counter=_greater(remembered.counter, said.counter),
+        fence=_greater(remembered.fence, said.fence),
         last_entry=_greater(remembered.last_entry, said.last_entry),
     )
     standing = Standing.RESTORED if behind else Standing.AGREES
-    return RestoreFinding(standing, memory, max(memory.counter, memory.fence), behind)
+    return RestoreFinding(standing, memory, _greater(memory.counter, memory.fence) or 0, behind)
 
 
 def _behind(remembered: SinkMemory, said: SinkMemory) -> list[str]:
     found = []
-    if said.identity != remembered.identity:
-        found.append(f"its identity is {said.identity} and was {remembered.identity}")
-    if said.counter < remembered.counter:
-        found.append(f"its counter is {said.counter} and was {remembered.counter}")
-    if said.fence < remembered.fence:
-        found.append(f"its fence is {said.fence} and was {remembered.fence}")
-    if remembered.last_entry is not None and (said.last_entry is None or said.last_entry < remembered.last_entry):
-        found.append(f"its last entry is {_shown(said.last_entry)} and was {remembered.last_entry}")
+    if remembered.incarnation and said.incarnation and said.incarnation != remembered.incarnation:
+        found.append(f"its identity is {said.incarnation} and was {remembered.incarnation}")
+    for what, before, now in (
+        ("counter", remembered.counter, said.counter),
+        ("fence", remembered.fence, said.fence),
+        ("last entry", remembered.last_entry, said.last_entry),
+    ):
+        if before is not None and (now is None or now < before):
+            found.append(f"its {what} is {_shown(now)} and was {before}")
     return found
 
 
@@ -93,5 +103,5 @@ def _greater(one: int | None, other: int | None) -> int | None:
     return max(known) if known else None
 
 
-def _shown(entry: int | None) -> str:
-    return "none" if entry is None else str(entry)
+def _shown(number: int | None) -> str:
+    return "none" if number is None else str(number)

@@ -9,16 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recovery_api.domain import recovery_states as states
-
-OBEYS_BEFORE = {
-    states.REQUESTED: "the claim",
-    states.CLAIMING: "reading under the claim",
-    states.ARMING: "arming",
-    states.STAGING: "the fire",
-    states.FIRING: "the verification; the fire itself is not taken back",
-    states.SETTLING: "a new claim",
-}
-"""The next point at which a worker looks, by the state it is in."""
+from recovery_api.domain.strategies.base import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +21,15 @@ class Steering:
     is_paused: bool = False
 
 
-def steering_of(state: str, wanted: str, wanted_by: str, holds_before: str | None, has_part_left: bool) -> Steering:
+def steering_of(
+    strategy: Strategy, state: str, wanted: str, wanted_by: str, holds_before: str | None, has_part_left: bool
+) -> Steering:
     """How a recovery stands with what a person wants of it. `holds_before`: where a worker really waits.
 
-    >>> steering_of("arming", "pause", "ada", None, True).says
+    >>> from recovery_api.domain.strategies.fenced import FENCED
+    >>> steering_of(FENCED, "arming", "pause", "ada", None, True).says
     'ada asked it to pause. It will hold before arming.'
-    >>> steering_of("arming", "pause", "ada", "the fire", True).word
+    >>> steering_of(FENCED, "arming", "pause", "ada", "the fire", True).word
     'paused'
     """
     if state == states.FINISHED:
@@ -43,9 +37,9 @@ def steering_of(state: str, wanted: str, wanted_by: str, holds_before: str | Non
     if wanted == "run":
         return Steering("running", "")
     who = f"{wanted_by or 'Somebody'} asked it to {wanted}."
-    before = OBEYS_BEFORE.get(state)
+    before = strategy.obeys_before.get(state)
     if state in (states.VERIFYING, states.HANDING_OVER) and has_part_left:
-        before = "the next part's claim"
+        before = strategy.next_part
     if wanted == "pause":
         if holds_before is not None:
             return Steering("paused", f"{who} It holds before {holds_before}.", is_paused=True)

@@ -7,76 +7,17 @@ once at f* without naming what was given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from recovery_api.domain.absences import absences_says, absences_unknown, identity_weaknesses
+from recovery_api.domain.counts import LaneCounts as LaneCounts
+from recovery_api.domain.counts import counts_sum, number_says
 from recovery_api.domain.findings import Cause
+from recovery_api.domain.identity import Identity
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Status
-
-
-@dataclass(frozen=True, slots=True)
-class LaneCounts:
-    """What the kernel counted in one lane, all blocks together.
-
-    *retained*: over the history at or above the floor; *journal*: over everything committed; `lost`: in either. `lost_hidden`: retained
-    obligations whose coordinate the sink holds with another payload. `acknowledged`: lost events taken out of the
-    obligation on purpose, in either grade. `duplicate_copies`: entries beyond the first of each repeated payload.
-    `justification_unknown`: entries below the floor that nothing here can justify. `rows_by_coordinate`: rows judged by
-    coordinate alone.
-    """
-
-    history_rows: int = 0
-    journal_rows: int = 0
-    accepted_rows: int = 0
-    obligations_retained: int = 0
-    obligations_journal: int = 0
-    lost: int = 0
-    lost_retained: int = 0
-    lost_journal: int = 0
-    lost_hidden: int = 0
-    floor_uncovered: int = 0
-    acknowledged: int = 0
-    acknowledged_retained: int = 0
-    premature_never_committed: int = 0
-    premature_altered: int = 0
-    premature_ahead: int = 0
-    premature_head_not_believed: int = 0
-    justification_unknown: int = 0
-    duplicate_payloads: int = 0
-    duplicate_copies: int = 0
-    rows_by_coordinate: int = 0
-    coordinates_repeated: int = 0
-    coordinates_ascending: bool = True
-
-    @property
-    def premature(self) -> int:
-        return (
-            self.premature_never_committed
-            + self.premature_altered
-            + self.premature_ahead
-            + self.premature_head_not_believed
-        )
-
-    @property
-    def lost_of(self) -> tuple[int, int]:
-        """How many events are lost, of how many: by the grade that misses more."""
-        return max((self.lost_journal, self.obligations_journal), (self.lost_retained, self.obligations_retained))
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether any event in scope lies at or below f, or anything wrong was found: otherwise nothing was judged."""
-        return bool(self.obligations_retained or self.obligations_journal or not self.is_hazard_free)
-
-    @property
-    def is_hazard_free(self) -> bool:
-        return self.premature == 0 and self.duplicate_payloads == 0
-
-    @property
-    def is_keyed_sound(self) -> bool:
-        """Matching by coordinate alone gives the same delta: P4 holds and every entry meets a committed coordinate."""
-        return self.coordinates_ascending and self.premature == 0 and self.justification_unknown == 0
 
 
 class Below(StrEnum):
@@ -98,7 +39,8 @@ class Evidence:
 
     `journal_reaches` False: the journal ends below f. `doubts`: why no success may be said of it, whatever the counts.
     `given`: what was taken on somebody's word, or assumed, that a phrase completes: *given …*. `weaknesses`: what the
-    verdict assumes. `grounds`: what it rests on (the safe frontier's ground, the snapshots).
+    verdict assumes. `grounds`: what it rests on (the safe frontier's ground, the snapshots). `identity`: the record knows
+    only message ids, and how they were compared.
     """
 
     below: Below = Below.NOTHING_DROPPED
@@ -108,6 +50,7 @@ class Evidence:
     given: tuple[str, ...] = ()
     weaknesses: tuple[str, ...] = ()
     grounds: tuple[str, ...] = ()
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +94,7 @@ class Verdict:
     given: tuple[str, ...]
     weaknesses: tuple[str, ...]
     grounds: tuple[str, ...]
+    identity: Identity | None = None
 
     @property
     def exit_code(self) -> int:
@@ -165,6 +109,7 @@ class Verdict:
     def as_row(self) -> dict[str, Any]:
         return {
             **asdict(self),
+            "identity": self.identity.as_row() if self.identity else None,
             "status": self.status.value,
             "exit_code": self.exit_code,
             "premature": self.counts.premature,
@@ -180,7 +125,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     is_below_known = evidence.below is not Below.NOTHING and evidence.journal_reaches
     is_read = not evidence.unread
     is_hazard_free: bool | None = counts.is_hazard_free
-    if is_hazard_free and (not is_read or counts.justification_unknown):
+    if is_hazard_free and (not is_read or counts.justification_unknown or evidence.identity):
         is_hazard_free = None
     is_retained_known = is_read and (counts.lost_retained > 0 or not _may_hide(counts))
     is_journal_known = is_read and is_below_known and (counts.lost_journal > 0 or not _may_hide(counts))
@@ -189,6 +134,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     doubts = _doubts(frontier, counts, evidence)
     status = _status(counts, evidence, doubts)
     matching = "by coordinate" if counts.rows_by_coordinate else "by payload"
+    matching = evidence.identity.matching if evidence.identity else matching
     instances = "per event" if counts.coordinates_ascending else "by payload"
     return Verdict(
         lane=lane,
@@ -202,12 +148,13 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
         matching=matching,
         instances=instances,
         is_keyed_sound=counts.is_keyed_sound,
-        says=_says(frontier, counts, status, evidence.given),
+        says=_says(frontier, counts, status, evidence.given, is_by_identity=evidence.identity is not None),
         details=_details(frontier, counts, retained, journal, f"Matched {matching}, counted {instances}."),
         unknown_because=doubts if status is Status.UNKNOWN else _unknown_because(frontier, counts, evidence),
         given=evidence.given,
-        weaknesses=evidence.weaknesses + _weaknesses(counts),
-        grounds=evidence.grounds,
+        weaknesses=evidence.weaknesses + _weaknesses(counts) + identity_weaknesses(counts, evidence.identity),
+        grounds=evidence.grounds + ((evidence.identity.lifetime.says(),) if evidence.identity else ()),
+        identity=evidence.identity,
     )
 
 
@@ -235,18 +182,9 @@ def verdict_total(verdicts: Mapping[str, Verdict]) -> Total:
     given = tuple(dict.fromkeys(phrase for one in deciding for phrase in one.given))
     reasons = tuple(dict.fromkeys(reason for one in deciding for reason in one.unknown_because))
     frontier = _frontiers(verdicts)
-    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given)
+    is_by_identity = any(one.identity for one in verdicts.values())
+    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given, is_by_identity)
     return Total(status, says, reasons if status is Status.UNKNOWN else (), given)
-
-
-def counts_sum(counts: Iterable[LaneCounts]) -> LaneCounts:
-    """All lanes together. Coordinates ascend where they do in each."""
-    every = list(counts)
-    numbers = [one.name for one in fields(LaneCounts) if one.name != "coordinates_ascending"]
-    return LaneCounts(
-        **{name: sum(getattr(one, name) for one in every) for name in numbers},
-        coordinates_ascending=all(one.coordinates_ascending for one in every),
-    )
 
 
 LANES_SAID = 3
@@ -279,9 +217,9 @@ def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> t
         reasons.append("Coordinates do not ascend: matching by coordinate may hide owed events. Judge by payload.")
     if counts.justification_unknown:
         where = "beyond what could be read:" if evidence.unread else "below the floor: without a journal"
-        entries = _number(counts.justification_unknown, "accepted entry", "accepted entries")
+        entries = number_says(counts.justification_unknown, "accepted entry", "accepted entries")
         reasons.append(f"{entries} {where} nothing shows whether they were committed.")
-    return tuple(reasons)
+    return (*reasons, *absences_unknown(counts, evidence.identity))
 
 
 def _doubts(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
@@ -302,18 +240,22 @@ def _status(counts: LaneCounts, evidence: Evidence, doubts: tuple[str, ...]) -> 
         lost, acknowledged = counts.lost, counts.acknowledged
     if lost > acknowledged:
         return Status.OWED
-    if lost and doubts == evidence.doubts:  # a doubt takes a success away, and this is none
+    if (lost or counts.absent_acknowledged) and doubts == evidence.doubts:  # a doubt takes a success away: this is none
         return Status.ACKNOWLEDGED
     if doubts:
         return Status.UNKNOWN
+    if evidence.identity:
+        return Status.COMPLETE_BY_IDENTITY
     return Status.EXACTLY_ONCE_GIVEN if evidence.given else Status.EXACTLY_ONCE
 
 
-def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...]) -> tuple[str, ...]:
+def _says(
+    frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...], is_by_identity: bool = False
+) -> tuple[str, ...]:
     """The number and the consequence, for somebody who has not seen this for a month."""
     by = "" if counts.coordinates_ascending else ", by payload"
     lost, owed = counts.lost_of
-    missing = f"{lost:,} of {_number(owed, 'event', 'events')} up to {frontier} never reached the sink"
+    missing = f"{lost:,} of {number_says(owed, 'event', 'events')} up to {frontier} never reached the sink"
     wrong = " and ".join(_wrong(counts))
     lines: list[str] = []
     match status:
@@ -321,6 +263,14 @@ def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, .
             on = f", given {'; and '.join(given)}" if status is Status.EXACTLY_ONCE_GIVEN else ""
             whole = "the only event" if owed == 1 else f"all {owed:,} events"
             lines.append(f"Exactly once at {frontier}{by}{on}: {whole} reached the sink, none of them twice.")
+        case Status.COMPLETE_BY_IDENTITY:
+            on = f", given {'; and '.join(given)}" if given else ""
+            whole = "the id of the only event is" if owed == 1 else f"the ids of all {owed:,} events are"
+            lines.append(f"Complete by identity at {frontier}{on}: {whole} in the record, none of them twice.")
+        case Status.ACKNOWLEDGED if not lost:
+            lines.append(
+                f"{absences_says(counts)}. {'It was' if counts.absent_unknown == 1 else 'Each was'} acknowledged."
+            )
         case Status.ACKNOWLEDGED:
             each = "It was acknowledged" if lost == 1 else "Each of them was acknowledged"
             lines.append(f"{missing}. {each}; nothing else is owed.")
@@ -343,6 +293,10 @@ def _says(frontier: str, counts: LaneCounts, status: Status, given: tuple[str, .
         )
     if counts.acknowledged and status is not Status.ACKNOWLEDGED:
         lines.append(f"{counts.acknowledged:,} of the missing were acknowledged: they stay lost and are never sent.")
+    if is_by_identity:
+        if counts.absent_unknown and lost:
+            lines.append(f"{absences_says(counts)}.")
+        lines.append("Events were matched by their ids alone: contents and premature entries were not judged.")
     return tuple(lines)
 
 
@@ -350,12 +304,12 @@ def _wrong(counts: LaneCounts) -> list[str]:
     """What should not have been accepted, a phrase each: duplicates first."""
     found = []
     if counts.duplicate_payloads:
-        events = _number(counts.duplicate_payloads, "event was", "events were")
+        events = number_says(counts.duplicate_payloads, "event was", "events were")
         found.append(
-            f"{events} accepted more than once ({_number(counts.duplicate_copies, 'copy', 'copies')} too many)"
+            f"{events} accepted more than once ({number_says(counts.duplicate_copies, 'copy', 'copies')} too many)"
         )
     if counts.premature:
-        entries = _number(counts.premature, "accepted entry is", "accepted entries are")
+        entries = number_says(counts.premature, "accepted entry is", "accepted entries are")
         found.append(f"{entries} not as committed ({', '.join(_causes(counts))})")
     return found
 
@@ -395,7 +349,3 @@ def _weaknesses(counts: LaneCounts) -> tuple[str, ...]:
         if not counts.is_keyed_sound:
             lines.append("Matching by coordinate does not hold here: judge by payload.")
     return tuple(lines)
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

@@ -13,8 +13,10 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.management.base import BAD_INPUT, UNKNOWN, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.lines import end_lines, report_lines
+from recovery_api.management.presets import filled_lines, preset_lines, said_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting, wait_arguments
 from recovery_api.models import End, Intent, Sink, Source
+from recovery_api.presets import preset_get, preset_names
 from recovery_api.rows import end_as_row, intent_as_row
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
 from recovery_api.selectors.findings import sample_contents_get
@@ -27,6 +29,7 @@ from recovery_api.services.ends import (
     source_update,
 )
 from recovery_api.services.event_reads import sample_contents_read
+from recovery_api.services.presets import preset_fill
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
@@ -45,8 +48,9 @@ class EndCommand(FencepostCommand):
         add = subcommand_add(subparsers, "add", f"test and register a {self.word}")
         add.add_argument("name", nargs="?", help="its name (or in the file)")
         add.add_argument("--kind", help="its kind (or in the file)")
+        add.add_argument("--preset", metavar="LIBRARY", help="fill what is left out for the table of a known library")
         add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind")
-        add.add_argument("--file", help="a .json or .toml file with name, kind and options")
+        add.add_argument("--file", help="a .json or .toml file with name, kind, preset and options")
         add.add_argument("--no-test", action="store_true", help="register it without a connection test")
         wait_arguments(add, seconds=TEST_SECONDS)
         show = subcommand_add(subparsers, "show", f"one {self.word}, with its last test")
@@ -68,6 +72,8 @@ class EndCommand(FencepostCommand):
         retire = subcommand_add(subparsers, "retire", f"take a {self.word} out of use; its history stays")
         retire.add_argument("name")
         retire.add_argument("--confirm", required=True, metavar="NAME", help="its name again")
+        presets = subcommand_add(subparsers, "presets", "the known libraries, or what one of them fills and why")
+        presets.add_argument("library", nargs="?", help="one of them")
         if self.word == "sink":
             settle = subcommand_add(subparsers, "settle", "compare a sink with what it said; make a restored one safe")
             settle.add_argument("name")
@@ -81,6 +87,7 @@ class EndCommand(FencepostCommand):
             "test": self._test,
             "edit": self._edit,
             "retire": self._retire,
+            "presets": self._presets,
             "settle": self._settle,
         }
         return steps[options["what"]](now, options)
@@ -99,7 +106,7 @@ class EndCommand(FencepostCommand):
         return Shown(row, end_lines(self.word, row))
 
     def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
-        name, kind, given = self._given(options)
+        name, kind, given, filled = self._given(options)
         options_check(self.word, kind, given)
         self._refuse_taken(name)
         report = None
@@ -109,12 +116,21 @@ class EndCommand(FencepostCommand):
             )
             ended = intent_await(intent, options, self.stderr)
             if (problem := self._test_problem(ended)) is not None:
-                lines = [*problem.lines, f"The {self.word} was not registered (--no-test registers it untested)."]
-                return Shown({**problem.body, "registered": False}, lines, problem.code)
+                lines = [*filled_lines(given, filled), *problem.lines]
+                lines.append(f"The {self.word} was not registered (--no-test registers it untested).")
+                return Shown({**problem.body, "filled": filled, "registered": False}, lines, problem.code)
             report = ended.result
         create = source_create if self.word == "source" else sink_create
         row = end_as_row(create(name, kind, given, actor=options["actor"], now=now, report=report), options["actor"])
-        return Shown({**row, "registered": True}, [f"Registered {self.word} {name}.", *end_lines(self.word, row)[1:]])
+        lines = [f"Registered {self.word} {name}.", *end_lines(self.word, row)[1:], *said_lines(given)]
+        return Shown({**row, "registered": True}, lines)
+
+    def _presets(self, now: datetime, options: dict[str, Any]) -> Shown:
+        if options["library"]:
+            return Shown(preset_get(options["library"]).as_row(), preset_lines(preset_get(options["library"])))
+        found = [preset_get(name) for name in preset_names(self.word)]
+        lines = [f"{one.name}  {one.answer}  {one.library}" for one in found]
+        return Shown({"presets": [one.as_row() for one in found]}, lines)
 
     def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
         end = self._get(options["name"])
@@ -168,24 +184,25 @@ class EndCommand(FencepostCommand):
             return None
         return Shown(dict(report), report_lines(report), report_code(report))
 
-    def _given(self, options: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
-        """Name, kind and options, from flags or from a file, never half from each."""
+    def _given(self, options: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]]:
+        """Name, kind, options and what a preset filled of them; from flags or from a file, never half from each."""
         found: dict[str, Any] = {}
         if options["file"]:
-            if options["kind"] or options["option"]:
-                raise BadInput("--file", "stands beside --kind or --option", "Give one or the other.")
-            found = config_read(options["file"], ("name", "kind", "options"))
+            if options["kind"] or options["option"] or options["preset"]:
+                raise BadInput("--file", "stands beside --kind, --preset or --option", "Give one or the other.")
+            found = config_read(options["file"], ("name", "kind", "preset", "options"))
         name = options["name"] or found.get("name")
         if options["name"] and found.get("name") not in (None, options["name"]):
             raise BadInput("name", f"is {found['name']!r} in the file", "Give the same name, or leave one out.")
-        kind = options["kind"] or found.get("kind")
-        for field, value in (("name", name), ("kind", kind)):
+        kind, preset = options["kind"] or found.get("kind"), options["preset"] or found.get("preset")
+        for field, value in (("name", name), ("preset", preset) if preset else ("kind", kind)):
             if not isinstance(value, str) or not value:
-                raise BadInput(field, "is missing", f"Name the {self.word} and its kind.")
+                raise BadInput(field, "is missing", f"Name the {self.word} and its kind, or a preset.")
         given = found.get("options", {}) if options["file"] else options_from_flags(options["option"])
         if not isinstance(given, dict):
             raise BadInput("options", "is not an object", "Write the options as members of one object.")
-        return str(name), str(kind), given
+        filled = preset_fill(self.word, kind, preset, given)
+        return str(name), filled.kind, filled.options, filled.filled
 
     def _get(self, name: str) -> End:
         return source_get(name) if self.word == "source" else sink_get(name)

@@ -25,7 +25,7 @@ def generations_body(pipeline: Pipeline, reading: Intent | None, now: datetime) 
     ]
     sink = pipeline.sink
     said = None
-    if sink.said_at is not None:
+    if sink.said_at is not None and sink.said_counter is not None:
         age = max(0.0, (now - sink.said_at).total_seconds())
         said = {"counter": str(sink.said_counter), "fence": str(sink.said_fence), "age_seconds": round(age)}
     result: dict[str, Any] = (reading.result or {}) if reading and reading.state == IntentState.DONE else {}

@@ -6,7 +6,6 @@ from typing import Any
 
 from recovery_api.domain.actors import by
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
@@ -17,7 +16,9 @@ SAMPLES = 10
 
 def end_lines(word: str, row: Row) -> list[str]:
     lines = [f"{word} {row['name']}, kind {row['kind']}"]
-    lines += [f"  {name} = {_value(value)}" for name, value in sorted(row["options"].items())]
+    by = f" (preset {row['options'].get('preset')})"
+    for name, value in sorted(row["options"].items()):
+        lines.append(f"  {name} = {_value(value)}{by if name in row.get('filled', ()) else ''}")
     lines += (
         report_lines(row["report"])
         if row["report"]
@@ -36,7 +37,8 @@ def end_lines(word: str, row: Row) -> list[str]:
 
 def report_lines(report: Row) -> list[str]:
     """A connection test, as found."""
-    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in ("code", "error")}
+    hidden = ("code", "error", "columns")
+    facts = {name: value for name, value in sorted(report["facts"].items()) if name not in hidden}
     lines = [f"  {name}: {_value(value)}" for name, value in facts.items() if value not in (None, "", [])]
     lines += [f"  Problem: {problem}" for problem in report["problems"]]
     lines += [f"  Weakness: {weakness}" for weakness in report["weaknesses"]]
@@ -99,10 +101,11 @@ def status_lines(rows: list[Row]) -> list[str]:
 
 
 def audit_lines(row: Row) -> list[str]:
+    premature = "not judged" if row["premature"] is None else f"{row['premature']:,}"
     lines = [
         f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
         f"  {row['says']}",
-        f"  lost {row['lost']:,}, premature {row['premature']:,}, duplicates {row['duplicates']:,}, "
+        f"  lost {row['lost']:,}, premature {premature}, duplicates {row['duplicates']:,}, "
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
     ]
     for lane, found in sorted(row["lanes"].items()):
@@ -149,8 +152,8 @@ def plan_lines(row: Row) -> list[str]:
     if row["state"] == "ready":
         lines.append(_next("approve", row["plan"], "--digest", row["digest"]))
     elif row["state"] == "approved":
-        is_ordered = all(one["holds"] for one in row["conditions"] if one["name"] == "order")
-        attest = () if is_ordered else ("--attest", LATER_EVENTS_CONFIRMED)
+        attest = [word for one in row["attestations"] for word in ("--attest", one["write"])]
+        lines += [f"  To attest: {one['asks']}" for one in row["attestations"]]
         words = ("redrive", row["plan"], "--reason", "…", "--confirm", row["pipeline"], *attest, "--wait")
         lines += [f"  approved {by(row['approved_by'])} at {row['approved_at']}", _next(*words)]
     elif row["state"] in ("refused", "lapsed"):

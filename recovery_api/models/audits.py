@@ -9,6 +9,8 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain import outcomes
+from recovery_api.domain.identity import BY_IDENTITY
 from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.models.intents import Intent
 from recovery_api.models.pipelines import Pipeline
@@ -20,13 +22,14 @@ class AuditStatus(models.TextChoices):
 
     EXACTLY_ONCE = Status.EXACTLY_ONCE.value
     EXACTLY_ONCE_GIVEN = Status.EXACTLY_ONCE_GIVEN.value
+    COMPLETE_BY_IDENTITY = Status.COMPLETE_BY_IDENTITY.value
     OWED = Status.OWED.value
     HAZARD = Status.HAZARD.value
     ACKNOWLEDGED = Status.ACKNOWLEDGED.value
     UNKNOWN = Status.UNKNOWN.value
 
 
-CLEAN = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
+CLEAN = tuple(AuditStatus(status) for status in reversed(outcomes.CLEAN))
 
 
 def _exits_as_it_says() -> Q:
@@ -116,6 +119,11 @@ class Audit(models.Model):
                 fields=["intent"], condition=Q(recovery__isnull=True), name="an_audit_intent_records_one_audit"
             ),
         ]
+
+    @property
+    def is_by_identity(self) -> bool:
+        """The record knows only message ids: contents and premature entries were not judged, and none were counted."""
+        return self.matching.startswith(BY_IDENTITY)
 
     def __str__(self) -> str:
         return f"audit {self.id}"

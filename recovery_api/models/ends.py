@@ -85,11 +85,10 @@ class Sink(End):
                     said_counter__isnull=True,
                     said_fence__isnull=True,
                 )
-                | models.Q(
-                    said_at__isnull=False,
-                    said_identity__isnull=False,
-                    said_counter__isnull=False,
-                    said_fence__isnull=False,
+                | models.Q(said_at__isnull=False, said_identity__isnull=False)
+                & (
+                    models.Q(said_counter__isnull=False, said_fence__isnull=False)
+                    | models.Q(said_counter__isnull=True, said_fence__isnull=True)
                 ),
                 name="what_a_sink_said_is_remembered_whole",
             ),

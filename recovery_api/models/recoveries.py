@@ -13,7 +13,7 @@ from recovery_api.models.plans import Plan
 
 
 class RecoveryState(models.TextChoices):
-    """The step a recovery is at. A worker moves it on; recovery_api.domain.recovery_states has the allowed moves."""
+    """The step a recovery is at. A worker moves it on; its strategy (recovery_api.domain.strategies) has the allowed moves."""
 
     REQUESTED = "requested"
     """Asked for, nothing done at the sink. A crash changes nothing."""
@@ -25,6 +25,10 @@ class RecoveryState(models.TextChoices):
     """The batch goes to the sink's staging. A crash leaves staged rows, which no other arm takes for its own."""
     FIRING = "firing"
     """The batch lands in one transaction. A crash leaves it landed or not: only the sink knows, after locking."""
+    READING = "reading"
+    """Without a fence: both ends are read for the next part. Nothing is held at the sink; a crash leaves nothing."""
+    APPENDING = "appending"
+    """Without a fence: a part lands in one transaction. A crash leaves it landed or not; a successor runs it again."""
     VERIFYING = "verifying"
     """The sink is audited at the frontier. A crash leaves the landing as it is; the successor verifies."""
     HANDING_OVER = "handing_over"

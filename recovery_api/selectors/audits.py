@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.frontiers import frontier_from_row
-from recovery_api.domain.outcomes import Status
+from recovery_api.domain.identity import is_by_event_id
+from recovery_api.domain.outcomes import CERTIFIES, CERTIFIES_BY_IDENTITY, Status
 from recovery_api.domain.statuses import RecordReading
-from recovery_api.models import Audit, AuditStatus, Pipeline
+from recovery_api.models import Audit, Pipeline
 
-CERTIFYING = (AuditStatus.EXACTLY_ONCE, AuditStatus.EXACTLY_ONCE_GIVEN)
 CERTIFYING_AUDITS = 200
 """How far back certificates are looked for."""
 
@@ -33,10 +33,15 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, CertifiedLane]:
     """For each lane the highest frontier at which an audit that stands found it exactly once.
 
     One that was given something certifies no more than that: who relies on it takes over what was given. A restore of
-    the sink voids what was found before it, so such an audit certifies nothing any more.
+    the sink voids what was found before it, so such an audit certifies nothing any more. Where the record knows only ids:
+    the same of audits that were complete by identity, since either end's options last changed.
     """
     found: dict[str, CertifiedLane] = {}
-    audits = Audit.objects.filter(pipeline=pipeline, status__in=CERTIFYING, void_since__isnull=True)
+    audits = Audit.objects.filter(pipeline=pipeline, status__in=CERTIFIES, void_since__isnull=True)
+    if is_by_event_id(pipeline.sink.options):
+        changes = [end.updated_at for end in (pipeline.source, pipeline.sink) if end.updated_at is not None]
+        audits = Audit.objects.filter(pipeline=pipeline, status__in=CERTIFIES_BY_IDENTITY, void_since__isnull=True)
+        audits = audits.filter(started_at__gt=max(changes)) if changes else audits
     rows = audits.order_by("-finished_at").values_list("frontier", "verified", "givens")
     for frontier, verified, givens in rows[:CERTIFYING_AUDITS]:
         entry = (verified or {}).get("last_entry")

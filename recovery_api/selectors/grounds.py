@@ -8,24 +8,25 @@ from typing import Any
 
 from recovery_api.domain.frontiers import coordinate_from_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.kinds import kind_get
 from recovery_api.models import Audit, Event, EventKind, Plan, Source
 
-WORD = "numbers_are_drawn_in_insert"
-"""The option by which an owner attests what the catalogue cannot show."""
 LOOKED_BACK = 200
 """How many audits and plans of a source are looked through for what was proven."""
 
 
-def attested_by(source: Source) -> str:
-    """Who gave the owner's word for this source, and when; "" where nobody did."""
-    if not source.options.get(WORD):
+def attested_by(source: Source, word: str | None = None) -> str:
+    """Who gave the owner's word for this source, and when; "" where nobody did. `word`: the option; None: any by which a
+    frontier is attested."""
+    words = [word] if word else [option.name for option in kind_get(source.kind).options if option.is_word]
+    if not any(source.options.get(one) for one in words):
         return ""
     about = {"end": "source", "end_id": str(source.pk)}
     kinds = (EventKind.END_REGISTERED, EventKind.END_CHANGED)
     told = Event.objects.filter(kind__in=kinds, data__contains=about).order_by("-id")
     for event in told:
         said = event.data.get("options") or event.data.get("after") or {}
-        if said.get(WORD):
+        if any(said.get(one) for one in words):
             return f"{event.actor} on {event.at:%Y-%m-%d %H:%M} UTC"
     return f"{source.created_by} on {source.created_at:%Y-%m-%d %H:%M} UTC"
 

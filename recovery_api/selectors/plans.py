@@ -8,6 +8,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.estimates import Estimate, Landing, recovery_estimate
 from recovery_api.domain.pipelines import pipeline_options_parse
@@ -32,6 +33,14 @@ def plan_get(plan_id: UUID | str) -> Plan:
     if found is None:
         raise NotFound(f"Plan {plan_id}", "the control database", "List them: manage.py pipelines show NAME.")
     return found
+
+
+def plan_attestations_asked(plan: Plan) -> list[str]:
+    """What must be attested before the plan is applied, by name; one of an earlier version kept its later keys alone."""
+    if "attestations" in plan.pins:
+        return list(plan.pins["attestations"])
+    later = plan.pins.get("later_keys") or {"count": "0"}
+    return [LATER_EVENTS_CONFIRMED] if later["count"] != "0" else []
 
 
 def plan_list(pipeline: Pipeline | None = None) -> QuerySet[Plan]:

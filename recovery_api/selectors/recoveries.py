@@ -6,10 +6,14 @@ from uuid import UUID
 
 from django.db.models import Prefetch, Q, QuerySet
 
+from recovery_api.domain.attestations import attestations_stored
 from recovery_api.domain.errors import NotFound
-from recovery_api.domain.recovery_steps import Step, steps_of
 from recovery_api.domain.steering import Steering, steering_of
-from recovery_api.models import LIVE_STATES, Audit, Event, Intent, Pipeline, Recovery
+from recovery_api.domain.strategies import strategy_named
+from recovery_api.domain.strategies.base import Fact, Strategy
+from recovery_api.domain.strategies.fenced import FENCED
+from recovery_api.domain.strategies.steps import Step, steps_of
+from recovery_api.models import LIVE_STATES, Audit, Event, Intent, Pipeline, Plan, Recovery
 
 
 def recovery_get(id_or_pipeline: UUID | str) -> Recovery:
@@ -66,14 +70,35 @@ def recovery_verification(recovery: Recovery) -> Audit | None:
 
 def recovery_steps(recovery: Recovery, verification: Audit | None) -> list[Step]:
     """Its numbered steps, as far as its row remembers what the sink said."""
-    return steps_of(
-        recovery.state,
-        claimed=recovery.claimed_at is not None,
-        armed=recovery.armed_count is not None,
-        fired=recovery.fired_at is not None,
-        verified=verification is not None,
-        handed_over=recovery.start is not None,
-    )
+    shown = {
+        Fact.CLAIMED: recovery.claimed_at is not None,
+        Fact.ARMED: recovery.armed_count is not None,
+        Fact.FIRED: recovery.fired_at is not None,
+        Fact.VERIFIED: verification is not None,
+        Fact.HANDED_OVER: recovery.start is not None,
+    }
+    return steps_of(plan_strategy(recovery.plan), recovery.state, {fact for fact, holds in shown.items() if holds})
+
+
+def recovery_attested(recovery: Recovery) -> list[dict[str, str | None]]:
+    """What was attested for it: what, since when and by whom where that was asked, who recorded it and when."""
+    return [
+        {
+            "name": one.name,
+            "text": one.text(),
+            "given": one.given(),
+            "since": one.since.isoformat() if one.since else None,
+            "by": one.by or None,
+            "attested_by": recovery.requested_by,
+            "attested_at": recovery.created_at.isoformat(),
+        }
+        for one in attestations_stored(recovery.attestations)
+    ]
+
+
+def plan_strategy(plan: Plan) -> Strategy:
+    """The strategy that the plan was made for. One of before strategies had names is fenced: there was no other."""
+    return strategy_named(plan.pins.get("strategy") or FENCED.name)
 
 
 def recovery_of_plan(plan_id: UUID | str) -> Recovery | None:
@@ -85,4 +110,11 @@ def recovery_steering(recovery: Recovery) -> Steering:
     """What was asked of a recovery, and what is so."""
     holds_before = (recovery.progress or {}).get("holds_before")
     has_part_left = recovery.batch_index < recovery.batches
-    return steering_of(recovery.state, recovery.wanted, recovery.wanted_by, holds_before, has_part_left)
+    return steering_of(
+        plan_strategy(recovery.plan),
+        recovery.state,
+        recovery.wanted,
+        recovery.wanted_by,
+        holds_before,
+        has_part_left,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from recovery_api.presets import Answer
 from recovery_api.serializers.members import Anything, Moment, WideField, maybe, texts, things
 
 
@@ -47,6 +48,19 @@ class KindShape(serializers.Serializer):
     installs = maybe(serializers.CharField, help_text="What is installed for it; null: nothing.")
     archetype = maybe(serializers.CharField)
     options = things("name, says, type, default, is_required, choices, minimum, maximum.")
+
+
+class PresetShape(serializers.Serializer):
+    name = serializers.CharField()
+    library = serializers.CharField()
+    end = serializers.ChoiceField(["source", "sink"])
+    kind = serializers.CharField()
+    answer = serializers.ChoiceField([answer.value for answer in Answer])
+    says = serializers.CharField()
+    may_say = serializers.CharField()
+    advice = serializers.CharField(allow_blank=True)
+    options = Anything(help_text="What it fills where it is left out.")
+    added = maybe(serializers.CharField, help_text="The ordered column that the library's table lacks.")
 
 
 class ProblemKindShape(serializers.Serializer):

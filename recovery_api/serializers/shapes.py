@@ -50,7 +50,10 @@ class ProblemShape(serializers.Serializer):
 class EndShape(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
-    options = Anything(help_text="As given. Credentials are references, never values.")
+    options = Anything(help_text="As given and filled. Credentials are references, never values.")
+    filled = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the options those that are as their preset has them."
+    )
     is_usable = maybe(serializers.BooleanField, help_text="By the last connection test; null: never tested.")
     report = maybe(Anything)
     tested_at = maybe(Moment)
@@ -63,9 +66,9 @@ class SourceShape(EndShape):
 
 
 class SinkSaid(serializers.Serializer):
-    identity = serializers.CharField()
-    counter = WideField()
-    fence = WideField()
+    identity = serializers.CharField(allow_blank=True)
+    counter = maybe(WideField, help_text="Null: the sink keeps no counter.")
+    fence = maybe(WideField, help_text="Null: the sink keeps no fence.")
     last_entry = maybe(WideField)
     at = Moment()
 
@@ -139,13 +142,15 @@ class AuditShape(serializers.Serializer):
     pipeline = serializers.CharField()
     status = serializers.ChoiceField(AuditStatus.values)
     says = serializers.CharField(allow_blank=True)
-    exit_code = serializers.IntegerField(help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given.")
+    exit_code = serializers.IntegerField(
+        help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given or by identity."
+    )
     is_full = serializers.BooleanField()
     is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
     void_says = serializers.CharField(help_text="Why it is void; empty where it is not.")
     frontier = maybe(serializers.CharField)
     lost = WideField()
-    premature = WideField()
+    premature = maybe(WideField, help_text="Null: not judged, since the record knows only message ids.")
     duplicates = WideField()
     acknowledged = WideField()
     obligations = WideField()
@@ -207,6 +212,9 @@ class PlanShape(serializers.Serializer):
     batch = Counts(help_text="Exact counts by evidence class; empty until it is computed.")
     classes = ClassShape(many=True, help_text="The same, with what becomes of each. Only what is sent is in the batch.")
     conditions = things("name, holds (null: unknown), says, remedy.")
+    strategy = maybe(serializers.CharField, help_text="How its recovery would run; null until it is computed.")
+    promise = maybe(serializers.CharField, help_text="What may be said once its recovery is verified.")
+    attestations = things("What must be attested to apply it: name, asks, write.")
     samples = things()
     stranded = maybe(WideField, help_text="Accepted work above the frontier that the fence may strand.")
     evidence = PlanEvidence()
@@ -241,6 +249,7 @@ class RecoveryShape(serializers.Serializer):
     problem = maybe(ErrorShape, help_text="Why its work failed; it waits to be settled.")
     reason = serializers.CharField()
     attestations = texts()
+    attested = things("The same, each with name, text, given, since, by, attested_by, attested_at.")
     requested_by = serializers.CharField()
     certificate = maybe(Anything, help_text="Exactly what its digest was taken of.")
     certificate_digest = serializers.CharField(allow_blank=True)

@@ -18,8 +18,10 @@ from recovery_api.selectors.plans import is_id
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
+from recovery_api.services.grounds import audits_void
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.presets import preset_check
 from recovery_api.services.retirement import unfinished_refuse
 
 E = TypeVar("E", bound=End)
@@ -31,7 +33,7 @@ CONTENT_START = "content_start"
 def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The given options as parsed, without defaults, so that a later default reaches ends registered before.
 
-    Raises: UnknownOption, BadInput (also where the kind is one of the other end).
+    Raises: UnknownOption, BadInput (also where the kind or the preset is one of the other end).
     """
     kind = kind_get(kind_name, f"{end}.kind")
     if kind.end != end:
@@ -39,6 +41,7 @@ def options_check(end: str, kind_name: str, options: Mapping[str, Any]) -> dict[
             f"{end}.kind", f"{kind_name} is a kind of {kind.end}", f"Kinds of {end}: {', '.join(kind_names(end))}."
         )
     parsed = options_parse(kind, options)
+    preset_check(end, kind_name, parsed)
     return {name: parsed[name] for name in options if parsed[name] is not None}
 
 
@@ -69,7 +72,8 @@ def sink_create(
 
 
 def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now: datetime) -> Source:
-    """The source with other options; its test report is dropped and waiting plans of its pipelines lapse.
+    """The source with other options; its test report is dropped and waiting plans of its pipelines lapse. Under another
+    mapping or filter its audits are void: they judged other rows, and certify none of these.
 
     Raises: BadInput, UnknownOption; Refused where it is retired, or a recovery that reads it is unfinished.
     """
@@ -77,7 +81,8 @@ def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now
 
 
 def sink_update(sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime) -> Sink:
-    """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse.
+    """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse. Under another
+    mapping or filter its audits are void.
 
     What it said before is still remembered: options that lead to another database are found out as a restored sink.
     """
@@ -203,6 +208,8 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
             event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
             if pipeline is not None:
                 plans_lapse(pipeline, because=says, actor=actor, now=now)
+        if set(changed) & {option.name for option in kind_get(locked.kind).options if option.decides}:
+            audits_void(pipelines, says, now)
     return locked
 
 

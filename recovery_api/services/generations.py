@@ -50,7 +50,7 @@ SAID = frozenset(
         "superseded_who",
     }
 )
-"""What a sink says about a claim (workers.connectors.base.ClaimReading); `claimed_at`, `fired_at` and `altered_count` are not kept."""
+"""What a sink says about a claim (workers.connectors.protocols.fence.ClaimReading); `claimed_at`, `fired_at` and `altered_count` are not kept."""
 TEXTS = frozenset({"armed_digest", "superseded_who"})
 KEPT = SAID - {"generation", "claimed_at", "fired_at", "altered_count"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -13,6 +14,15 @@ from recovery_api.services.events import event_append
 from recovery_api.services.plans import plans_lapse
 
 NO_CERTIFICATE = (AuditStatus.OWED, AuditStatus.HAZARD, AuditStatus.UNKNOWN)
+
+
+def audits_void(pipelines: Collection[Pipeline], says: str, now: datetime) -> int:
+    """How many audits of these pipelines are void from now on: other rows were judged than would be now.
+
+    What a recovery's certificate says of its own rows stays as true as it was.
+    """
+    standing = Audit.objects.filter(pipeline__in=pipelines, void_since__isnull=True)
+    return standing.update(void_since=now, void_says=f"It judged other rows than are read now. {says}")
 
 
 def ground_refute(

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.identity import ids_check
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import EventKind, Pipeline, Sink, Source
 from recovery_api.services.constraints import REMEDIES, constraints_mapped
@@ -35,6 +36,7 @@ def pipeline_create(
     Raises: BadInput, UnknownOption; Refused where the sink already serves a pipeline.
     """
     keys, kept = pipeline_check(name, sink, scope=scope, options=options)
+    ids_check(source.options, sink.options)
     special = {"a_pipeline_name_is_registered_once": partial(_taken, name)}
     with constraints_mapped(f"registering pipeline {name}", special), transaction.atomic():
         _hold_in_use(Source, source, name)

@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from recovery_api.domain.actors import subject
+from recovery_api.domain.attestations import Attestation
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.recovery_states import move_is_allowed
 from recovery_api.models import (
     LIVE_STATES,
     EventKind,
@@ -31,6 +31,7 @@ from recovery_api.models import (
     Wanted,
 )
 from recovery_api.selectors.plans import plan_get
+from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
@@ -68,13 +69,13 @@ def recovery_request(
     if (first := _of_plan(plan)) is not None:
         return _asked_again(first, reason.strip(), actor, now)
     _check_approval(plan, now)
-    attestations_check(plan, attestations)
+    attested = attestations_check(plan, attestations, now)
     action = f"redriving {pipeline.name}"
     occupied = {"a_pipeline_has_one_unfinished_recovery": partial(_occupied, pipeline, action)}
     with constraints_mapped(action, occupied):
         try:
             with transaction.atomic():
-                return _request(plan, reason.strip(), actor, now, attestations, wake)
+                return _request(plan, reason.strip(), actor, now, attested, wake)
         except _AnotherFirst:
             if (first := _of_plan(plan)) is not None:
                 return _asked_again(first, reason.strip(), actor, now)
@@ -100,9 +101,9 @@ def recovery_move(
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
     taken over writes nothing. `generation`, where given, becomes the recovery's; one that claims has none until the sink
     has drawn it. An earlier problem is over, for somebody goes on. `fields` are further columns.
-    Raises: Refused where another got there first, or the move is not one of the protocol's.
+    Raises: Refused where another got there first, or the move is not one of its strategy's.
     """
-    if not move_is_allowed(expected, to):
+    if not plan_strategy(recovery.plan).move_is_allowed(expected, to):
         raise Refused(f"moving {recovery}", f"{expected} is not followed by {to}", "This is a defect; report it.")
     if generation is not None or to == RecoveryState.CLAIMING:
         fields["generation"] = generation
@@ -268,7 +269,9 @@ class _AnotherFirst(Exception):
     """The plan was no longer approved when its row was written: rolls the request back."""
 
 
-def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: Sequence[str], wake: bool) -> Recovery:
+def _request(
+    plan: Plan, reason: str, actor: str, now: datetime, attested: Sequence[Attestation], wake: bool
+) -> Recovery:
     """Plan applied, recovery, intent and event: all of them or none. Locks the sink first, as `sink_remember` does."""
     sink = Sink.objects.select_for_update(no_key=True).get(id=plan.pipeline.sink_id)
     if sink.restored_at is not None:
@@ -288,7 +291,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         frontier=plan.frontier,
         reason=reason,
         requested_by=actor,
-        attestations=list(attestations),
+        attestations=[one.text() for one in attested],
         created_at=now,
     )
     event_append(
@@ -297,7 +300,7 @@ def _request(plan: Plan, reason: str, actor: str, now: datetime, attestations: S
         now=now,
         says=f"{subject(actor)} asked to redrive {plan.batch_count} events: {reason}",
         recovery=recovery,
-        data={"digest": plan.digest, "reason": reason, "attestations": list(attestations)},
+        data={"digest": plan.digest, "reason": reason, "attestations": [one.text() for one in attested]},
     )
     intent_create(
         IntentAction.RECOVER, actor=actor, now=now, pipeline=plan.pipeline, plan=plan, recovery=recovery, wake=wake

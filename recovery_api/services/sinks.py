@@ -31,7 +31,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
         if locked.restored_at is not None and not finding.is_restored:
             finding = replace(finding, standing=Standing.RESTORED, behind=("it was found restored and is not cleared",))
         memory = finding.memory
-        locked.said_identity, locked.said_counter = memory.identity, memory.counter
+        locked.said_identity, locked.said_counter = memory.incarnation, memory.counter
         locked.said_fence, locked.said_last_entry = memory.fence, memory.last_entry
         locked.said_at = now
         if finding.is_restored and locked.restored_at is None:
@@ -66,7 +66,7 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: b
         if locked.restored_at is None:
             return locked
         action = f"clearing sink {sink.name}"
-        if said.counter <= (locked.counter_floor or 0):
+        if said.counter is not None and said.counter <= (locked.counter_floor or 0):
             reason = f"its counter is {said.counter} and must pass {locked.counter_floor}"
             raise Refused(action, reason, "Raise the counter at the sink first.")
         is_whole = audit.is_full and is_record_whole and audit.started_at >= locked.restored_at
@@ -74,7 +74,7 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: b
             raise Refused(
                 action, "no full audit has read it since", f"Run: {command_line('sinks', 'settle', sink.name)}."
             )
-        locked.said_identity, locked.said_counter = said.identity, said.counter
+        locked.said_identity, locked.said_counter = said.incarnation, said.counter
         locked.said_fence, locked.said_last_entry = said.fence, said.last_entry
         locked.said_at, locked.restored_at, locked.restored_says, locked.counter_floor = now, None, "", None
         locked.save()
@@ -96,7 +96,7 @@ def sink_settle_request(sink: Sink, *, actor: str, now: datetime, wake: bool = T
 
 def memory_of(sink: Sink) -> SinkMemory | None:
     """What is remembered of the sink. None: it never said anything."""
-    if sink.said_identity is None or sink.said_counter is None or sink.said_fence is None:
+    if sink.said_identity is None:
         return None
     return SinkMemory(sink.said_identity, sink.said_counter, sink.said_fence, sink.said_last_entry)
 

@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from recovery_api.domain.kinds import Kind, kind_get, kinds_offered
 from recovery_api.domain.kinds.base import KINDS
 from recovery_api.models import Intent
+from recovery_api.presets import preset_get, preset_names
 from recovery_api.rows import Row, end_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
-from recovery_api.serializers.about import KindShape
+from recovery_api.serializers.about import KindShape, PresetShape
 from recovery_api.serializers.fields import Body, Choice, Name, OptionsField, Query, Text
 from recovery_api.serializers.shapes import IntentShape, SinkShape, SourceShape, page_of
 from recovery_api.services.ends import (
@@ -25,6 +26,7 @@ from recovery_api.services.ends import (
     source_create,
     source_update,
 )
+from recovery_api.services.presets import Filled, preset_fill
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.views.base import ApiView, accepted, answer, segment
 from recovery_api.views.idempotent import idempotent
@@ -45,9 +47,13 @@ class EndsQuery(PageQuery):
     kind = Text(help_text="Only this kind.")
 
 
+PRESET = "A known library, whose table's options are filled where they are left out (`GET /presets`)."
+
+
 class EndBody(Body):
     name = Name()
-    kind = Text()
+    kind = Text(required=False, help_text="May be left out where a preset is given.")
+    preset = Text(required=False, help_text=PRESET)
     options = OptionsField(
         required=False, help_text="Options of the kind; credentials as env:FENCEPOST_END_NAME or file:/path."
     )
@@ -55,7 +61,8 @@ class EndBody(Body):
 
 class ConnectionTestBody(Body):
     end = Choice(["source", "sink"])
-    kind = Text()
+    kind = Text(required=False, help_text="May be left out where a preset is given.")
+    preset = Text(required=False, help_text=PRESET)
     options = OptionsField(required=False)
 
 
@@ -81,8 +88,9 @@ class _Ends(ApiView):
 
     def created(self, request: Request) -> Response:
         given = EndBody.read(request.data)
+        filled = _filled(self.word, given)
         create = source_create if self.word == "source" else sink_create
-        end = create(given["name"], given["kind"], given.get("options", {}), actor=actor(request), now=timezone.now())
+        end = create(given["name"], filled.kind, filled.options, actor=actor(request), now=timezone.now())
         return answer(end_as_row(end, actor(request)), 201, location=f"/api/v1/{self.word}s/{segment(end.name)}")
 
 
@@ -200,7 +208,8 @@ class ConnectionTests(ApiView):
     @idempotent
     def post(self, request: Request) -> Response:
         given = ConnectionTestBody.read(request.data)
-        return accepted(_test(request, end=given["end"], kind=given["kind"], options=given.get("options", {})))
+        filled = _filled(given["end"], given)
+        return accepted(_test(request, end=given["end"], kind=filled.kind, options=filled.options))
 
 
 class KindsQuery(Query):
@@ -221,6 +230,29 @@ class Kinds(ApiView):
         kinds = [kind_get(name) for name in KINDS]
         rows = [_kind_as_row(kind) for kind in kinds if self.asked.get("end", kind.end) == kind.end]
         return paged(request, self.asked, rows, None)
+
+
+class PresetsQuery(Query):
+    end = Choice(["source", "sink"])
+
+
+class Presets(ApiView):
+    query_class = PresetsQuery
+
+    @operation(
+        "list_presets",
+        "The known libraries: what a preset fills, and what an audit may say of the table.",
+        answer=page_of(PresetShape),
+        query=PresetsQuery,
+        tag="sources",
+    )
+    def get(self, request: Request) -> Response:
+        rows = [preset_get(name).as_row() for name in preset_names(self.asked.get("end", ""))]
+        return paged(request, self.asked, rows, None)
+
+
+def _filled(end: str, given: dict[str, Any]) -> Filled:
+    return preset_fill(end, given.get("kind"), given.get("preset"), given.get("options", {}))
 
 
 def _test(request: Request, **what: Any) -> Intent:

@@ -36,7 +36,9 @@ class RecoveryBody(Body):
     digest = Text(help_text="Its digest, as approved.")
     pipeline = Name(help_text="The pipeline's name, typed: it must be the plan's.")
     reason = Text(help_text="Why, in a sentence; it stays in the timeline.")
-    attestations = TextList(required=False, help_text="What you attest, where the plan asks for it.")
+    attestations = TextList(
+        required=False, help_text="What you attest, each as the plan's `attestations` say to write it."
+    )
 
 
 class ReasonBody(Body):
@@ -63,7 +65,7 @@ class Recoveries(ApiView):
 
     @operation(
         "apply_plan",
-        "Apply an approved plan: claim, arm, fire, verify, hand over.\n\nAsked twice it is one recovery, and the second "
+        "Apply an approved plan, by the plan's strategy, until its outcome is verified.\n\nAsked twice it is one recovery, and the second "
         "answer names the first. While another recovery of the pipeline is unfinished: 409, naming it.",
         answer=RecoveryShape,
         status=202,

@@ -140,7 +140,9 @@ class _Bench:
 
 
 def _ratio(taken: dict[str, list[float]], unit: str) -> str:
-    ratios = [kit / limit for kit, limit in zip(taken["kit"], taken[unit], strict=True)]
+    ratios = [kit / limit for kit, limit in zip(taken["kit"], taken[unit], strict=True) if limit]
+    if not ratios:
+        return "too short to tell"  # the kernel counts processor time in hundredths of a second
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 

@@ -17,8 +17,8 @@ import psycopg
 from tests.benchmarks.measure import Peak, copy_across, copy_away, databases, in_parallel, rounds, say
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.readings import Width
-from workers.spark.jobs.audit import AuditRequest, evidence_read
-from workers.spark.ranges import EndSpec
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, evidence_read
 from workers.spark.session import session_get
 
 CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919 % 100000), 'amount', (i % 997) + 0.25,

@@ -22,7 +22,7 @@ from tests.benchmarks.audit import CONTENT
 from tests.benchmarks.measure import copy_away, databases, in_parallel, rounds, say
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.readings import CoordinateRange, Reading, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import record_make, source_make
 
 DIGEST = canonical_sql.payload_digest(
     "'insert'",
@@ -86,7 +86,7 @@ class _Ends:
 
     def read(self, width: Width) -> int:
         """Snapshots, ranges, and every range of both ends read in the pool: rows read."""
-        source, sink = connector_make(*self.source), connector_make(*self.sink)
+        source, sink = source_make(*self.source), record_make(*self.sink)
         with source.hold_snapshot() as history, sink.hold_snapshot() as record:
             work = [
                 (self.source, history, self.sink, record, range_, width)
@@ -111,8 +111,8 @@ def range_read(
     width: Width,
 ) -> int:
     """One range of both ends, as a task has it before it judges: two Arrow tables."""
-    kept = pa.Table.from_batches(connector_make(*source).read_history(history, range_, width))
-    accepted = pa.Table.from_batches(connector_make(*sink).read_accepted(record, range_, width))
+    kept = pa.Table.from_batches(source_make(*source).read_history(history, range_, width))
+    accepted = pa.Table.from_batches(record_make(*sink).read_accepted(record, range_, width))
     return kept.num_rows + accepted.num_rows
 
 

@@ -17,8 +17,8 @@ import pyarrow.ipc
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import kit_options
 from tests.benchmarks.measure import databases, rounds, say
-from workers.connectors.base import BatchDigest
-from workers.connectors.registry import connector_make
+from workers.connectors.readings import BatchDigest
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit.install import kit_install
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, content_digest, content_parse, entry_digests, payload_digest
@@ -65,7 +65,7 @@ def _compare(dsn: str, target: dict[str, str], count: int) -> None:
         for statement in PLAIN.format(filled=FILLED).split(";"):
             admin.execute(statement)
         admin.execute("VACUUM (ANALYZE) plain, fencepost.accepted")
-        sink = connector_make("postgresql_kit", options)
+        sink = delivery_make("postgresql_kit", options)
         prepared: list[Any] = []
         seconds = {"stage": [], "fire": []}  # type: ignore[var-annotated]
         with multiprocessing.get_context("spawn").Pool(STAGERS) as pool:
@@ -152,4 +152,4 @@ def _land(
 def _stage(work: tuple[dict[str, Any], int, int, list[bytes]]) -> None:
     options, generation, arm, batches = work
     rows = (pa.ipc.read_record_batch(batch, schemas.BATCH) for batch in batches)
-    connector_make("postgresql_kit", options).stage(generation, arm, rows)
+    delivery_make("postgresql_kit", options).stage(generation, arm, rows)

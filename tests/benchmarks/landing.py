@@ -19,11 +19,11 @@ from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import kit_options
 from tests.benchmarks.audit import CONTENT
 from tests.benchmarks.measure import databases, rounds, say
-from workers.connectors.base import BatchDigest
+from workers.connectors.readings import BatchDigest
 from workers.connectors.sinks.kit.install import kit_install
-from workers.spark.jobs.audit import AuditRequest, Evidence, evidence_read
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Evidence, evidence_read
 from workers.spark.jobs.redrive import batch_stage
-from workers.spark.ranges import EndSpec
 from workers.spark.session import session_get
 
 FILLED, BATCH = 1_000_000, 100_000

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from tests.benchmarks.measure import databases, say
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import source_make
 
 PER_SECOND = 5_000
 SECONDS = 10
@@ -35,7 +35,7 @@ def run(count: int) -> None:
         reference.write_text(dsn)
         mapping = {"table": "outbox", "coordinate": ["id"], "content": "content", "share_lock": True}
         options = options_parse(kind_get("postgresql_outbox"), {"connection": f"file:{reference}", **mapping})
-        source = connector_make("postgresql_outbox", options)
+        source = source_make("postgresql_outbox", options)
         seen: dict[str, list[float]] = {"quiet": [], "audited": []}
         for number in range(count + 1):
             for name in seen:

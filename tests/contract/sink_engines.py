@@ -15,9 +15,8 @@ from psycopg.types.json import Jsonb
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_kit import KitOptions, kit_options
-from workers.connectors.base import BatchDigest
-from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.readings import BatchDigest, CoordinateRange, Width
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit import kit_sql, names_get, staging
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.releases import Release
@@ -78,7 +77,7 @@ class MemoryEngine:
     """A fresh in-memory store a case."""
 
     def __init__(self, generations: int) -> None:
-        self.sink = connector_make("memory", {"name": f"conformance {secrets.token_hex(8)}"})
+        self.sink = delivery_make("memory", {"name": f"conformance {secrets.token_hex(8)}"})
         for number in range(generations):
             self.sink.generation_allocate("recoverer", f"case {number}")
 

@@ -19,11 +19,10 @@ from recovery_api.domain.coordinates import Coordinate
 from tests.contract import verdict_cases as vc
 from tests.spark.test_ranges_vectors import ends_of, spec_of, tables_make
 from workers.connectors.readings import CoordinateRange, Width
-from workers.evidence import schemas
+from workers.evidence import ranges, schemas
 from workers.evidence.kernel import fold
-from workers.spark import ranges
+from workers.evidence.ranges import MeetSpec
 from workers.spark.meet import meet
-from workers.spark.ranges import MeetSpec
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -16,9 +16,9 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.readings import CoordinateRange, Width
+from workers.evidence import ranges
 from workers.evidence.kernel import LaneQuestion, fold
-from workers.spark import ranges
-from workers.spark.ranges import EndSpec, MeetSpec
+from workers.evidence.ranges import EndSpec, MeetSpec
 
 pytestmark = pytest.mark.spark
 

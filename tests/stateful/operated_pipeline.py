@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from recovery_api.domain.errors import Refused
@@ -24,10 +25,11 @@ from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request
 from tests.stateful.memory_source import HISTORIES, batch_of, commit
 from workers.connectors.sinks.memory import _STORES, Memory
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.runners import intent_run
 
-STORED = ("counter", "fence", "purposes", "claims", "accepted", "altered", "staged", "start")
+STORED = ("counter", "fence", "purposes", "names", "claims", "accepted", "altered", "staged", "start")
+"""What a backup of the sink holds: all of its store but the lock and what lives as long as its process."""
 
 
 class Died(BaseException):
@@ -38,15 +40,17 @@ class Interrupted:
     """A worker's report that does `act` at the worker's step number `at`."""
 
     def __init__(self, at: int, act: Callable[[], None]) -> None:
-        self.at, self.act, self.steps = at, act, 0
+        self.at, self.act, self.steps, self.has_acted = at, act, 0, False
 
     def __call__(self, step: str, **more: Any) -> None:
         self.check()
 
     def check(self) -> None:
         self.steps += 1
-        if self.steps == self.at:
-            self.act()
+        if self.has_acted or self.steps < self.at or connection.in_atomic_block:
+            return  # others work over the same connection here, and are in no transaction of this worker's
+        self.has_acted = True
+        self.act()
 
     check_held = check
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recovery_api.domain import claims
 from recovery_api.domain.claims import ClaimState, Settlement, Standing, Word, settlement
-from workers.connectors.base import ClaimReading
+from workers.connectors.protocols.fence import ClaimReading
 
 standings = st.builds(
     Standing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ from recovery_api.domain.drills import (
     verdict_says,
 )
 from recovery_api.domain.errors import UnknownOption
-from workers.connectors.registry import connector_make
+from recovery_api.domain.strategies import strategy_of
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.memory import _STORES, Memory
 from workers.drills.script import SCRIPT, drill_play
 
@@ -29,8 +31,12 @@ def _capability(archetype: Archetype, **more: bool) -> Capability:
     return Capability(archetype, lands_in_one_transaction=has, **given)
 
 
+def _not_applicable(name: DrillName, capability: Capability, **more: Any) -> DrillResult | None:
+    return not_applicable(name, strategy_of(capability), capability, **more)
+
+
 def _memory() -> Memory:
-    return connector_make("memory", {"name": secrets.token_hex(8)})
+    return delivery_make("memory", {"name": secrets.token_hex(8)})
 
 
 def test_every_drill_is_described_and_has_its_script():
@@ -73,7 +79,7 @@ def test_a_sink_without_a_fence_at_its_fire_fails_with_the_step_that_went_wrong(
 
 @pytest.mark.parametrize("archetype", [Archetype.BLIND, Archetype.QUERYABLE, Archetype.DEDUPLICATING])
 def test_a_sink_without_a_fence_yields_what_its_archetype_yields(archetype):
-    result = not_applicable(DrillName.CHECKPOINT_CRASH, _capability(archetype), has_namespace=True)
+    result = _not_applicable(DrillName.CHECKPOINT_CRASH, _capability(archetype), has_namespace=True)
     assert result is not None and result.verdict is DrillVerdict.NOT_APPLICABLE
     assert archetype.value in result.says and result.yields
 
@@ -83,14 +89,14 @@ def test_a_sink_without_a_fence_yields_what_its_archetype_yields(archetype):
 )
 def test_a_blind_sink_yields_the_configured_duplicate_or_omission(preference, says):
     blind = _capability(Archetype.BLIND)
-    result = not_applicable(DrillName.IN_FLIGHT_STRAGGLER, blind, has_namespace=False, preference=preference)
+    result = _not_applicable(DrillName.IN_FLIGHT_STRAGGLER, blind, has_namespace=False, preference=preference)
     assert result is not None and says in result.yields
 
 
 def test_a_fenced_sink_without_identities_has_none_that_can_expire():
     fenced = _capability(Archetype.FENCED, has_identity_key=False)
-    assert not_applicable(DrillName.SPLIT_BRAIN_WORKER, fenced, has_namespace=True) is None
-    result = not_applicable(DrillName.EXPIRED_DEDUPLICATION, fenced, has_namespace=True)
+    assert _not_applicable(DrillName.SPLIT_BRAIN_WORKER, fenced, has_namespace=True) is None
+    result = _not_applicable(DrillName.EXPIRED_DEDUPLICATION, fenced, has_namespace=True)
     assert result is not None and "none can expire" in result.says
 
 

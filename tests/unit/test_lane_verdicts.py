@@ -9,10 +9,10 @@ from recovery_api.domain.grounds import Standing
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier, Width
+from workers.evidence.ranges import EndSpec, MeetSpec
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.outcomes import not_as_approved
 from workers.recovery.verdicts import lane_verdicts, weaknesses
-from workers.spark.jobs.audit import Evidence, LaneEvidence
-from workers.spark.ranges import EndSpec, MeetSpec
 
 NINE = Coordinate(9)
 PROVEN = SafeFrontier(NINE, "share lock", "No writer was open.", standing=Standing.PROVEN)
@@ -23,7 +23,8 @@ CLEAN = LaneCounts(obligations_retained=9, obligations_journal=9, history_rows=9
 def evidence(safe: SafeFrontier = PROVEN, approval: dict[str, int] | None = None, **sink: Any) -> Evidence:
     lane = LaneReading("0", NINE, Coordinate(1), None, safe)
     readings = Reading("source", {}, {"0": lane}), Reading("sink", {}, **sink)
-    ends = EndSpec("postgresql_outbox", {}), EndSpec("postgresql_kit", {})
+    source = {"connection": "env:FENCEPOST_END_SHOP", "table": "outbox", "coordinate": ["id"]}
+    ends = EndSpec("postgresql_outbox", source), EndSpec("postgresql_kit", {"connection": "env:FENCEPOST_END_MAIL"})
     return Evidence(
         *readings,
         lanes={"0": LaneEvidence("0", NINE, lane, CLEAN, {"count": 9, "positions": 45}, 0)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,18 @@ print(sorted({"django", "celery", "rest_framework"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+SPELLED_LANE = re.compile(r"lane.*[\"']0[\"']|[\"']0[\"'].*lane", re.IGNORECASE)
+
+
+def test_single_lane_is_spelled_in_one_place() -> None:
+    product = [path for name in ("recovery_api", "dashboard", "workers") for path in (PROJECT / name).rglob("*.py")]
+    found = [
+        f"{path.relative_to(PROJECT)}: {line.strip()}"
+        for path in product
+        if "migrations" not in path.parts and path != PROJECT / "recovery_api" / "domain" / "frontiers.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if SPELLED_LANE.search(line) and ">>>" not in line
+    ]
+    assert found == []

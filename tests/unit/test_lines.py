@@ -27,7 +27,7 @@ def test_u8_a_name_is_one_word_of_the_command_that_comes_next(state: str, words:
         "state": state,
         "frontier": None,
         "says": "",
-        "batch": {},
+        "batch": {}, "classes": [],
         "conditions": [{"name": "order", "holds": True, "says": "It does."}],
         "stranded": 0,
         "samples": [],

@@ -10,7 +10,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.grounds import Standing
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier
-from workers.spark.jobs.grounds import CHANGED, ELSEWHERE, Remembered, pinned_apply, pinned_choose
+from workers.evidence.grounds import CHANGED, ELSEWHERE, Remembered, pinned_apply, pinned_choose
 
 PROVEN = SafeFrontier(
     Coordinate(9), "share lock", "No writer was open.", standing=Standing.PROVEN, catalogue="c", incarnation="i"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
+from recovery_api.domain.outcomes import CERTIFIES, OUTCOMES, Alert, Outcome, Status
 from recovery_api.domain.statuses import RecordReading, RecoveryRun, readings_standing, status_decide
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -126,3 +126,14 @@ def test_only_exactly_once_is_green_and_exits_zero() -> None:
     assert {str(word) for word, row in OUTCOMES.items() if row.is_green} == {"exactly_once"}
     assert {str(word) for word, row in OUTCOMES.items() if row.exit_code == 0} == {"exactly_once"}
     assert {str(word) for word in (*Status, *Outcome)} == {str(word) for word in OUTCOMES}
+
+
+def test_what_opens_an_alert_is_never_clean_and_only_a_clean_reading_takes_back_every_alert_on_the_record() -> None:
+    record = {Alert.OWED, Alert.HAZARD, Alert.UNKNOWN}
+    for word, row in OUTCOMES.items():
+        assert not set(row.opens) & set(row.resolves), word
+        assert not (row.is_clean and row.opens), word
+        looked_for = record if word in CERTIFIES else record - {Alert.HAZARD}  # by identity nothing premature is seen
+        assert not row.is_clean or looked_for <= set(row.resolves), word
+        assert row.status not in (Status.OWED, Status.HAZARD, Status.UNKNOWN) or row.opens, word
+    assert set(OUTCOMES[Status.UNKNOWN].resolves) == set()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recovery_api.domain.identity import Identity, Lifetime
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import Below, Evidence, LaneCounts, verdict_make, verdict_total
 
@@ -148,3 +151,45 @@ def test_a_lane_without_events_speaks_only_where_no_lane_was_judged():
     empty = verdict_make("b", "before every commit", LaneCounts(), Evidence())
     assert verdict_total({"a": verdict(), "b": empty}).status is Status.EXACTLY_ONCE
     assert verdict_total({"b": empty}).status is Status.UNKNOWN
+
+
+BY_ID = Evidence(identity=Identity("uuid", Lifetime(1800, 60)))
+ONE_LOST = {"lost": 1, "lost_retained": 1, "lost_journal": 1}
+
+
+def test_a_record_of_ids_is_complete_by_identity_and_never_exactly_once():
+    made = verdict(BY_ID)
+    assert (made.status, made.exit_code, made.matching) == (Status.COMPLETE_BY_IDENTITY, 4, "by identity (uuid)")
+    assert made.is_hazard_free is None and made.retained.is_exactly_once is None and made.retained.is_complete
+    assert made.says == (
+        "Complete by identity at 9: the ids of all 9 events are in the record, none of them twice.",
+        "Events were matched by their ids alone: contents and premature entries were not judged.",
+    )
+    given = verdict(replace(BY_ID, given=("that ids are not used again",)))
+    assert given.status is Status.COMPLETE_BY_IDENTITY and "given that ids are not used again" in given.says[0]
+    assert verdict_total({"0": made}).says == made.says
+
+
+@pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        (ONE_LOST, Status.OWED),
+        ({"duplicate_payloads": 1, "duplicate_copies": 2}, Status.HAZARD),
+        ({"absent_trimmed": 1}, Status.UNKNOWN),
+        ({"absent_untimed": 1}, Status.UNKNOWN),
+        ({"absent_unreadable": 1, "ids_unreadable": 1}, Status.UNKNOWN),
+        ({"ids_missing": 1}, Status.UNKNOWN),
+        ({"ids_unmatched": 4}, Status.COMPLETE_BY_IDENTITY),
+        ({"ids_unreadable": 4}, Status.COMPLETE_BY_IDENTITY),
+        ({**ONE_LOST, "absent_trimmed": 1}, Status.OWED),
+        ({"absent_trimmed": 1, "absent_acknowledged": 1}, Status.ACKNOWLEDGED),
+        ({**ONE_LOST, "acknowledged": 1, "acknowledged_retained": 1}, Status.ACKNOWLEDGED),
+    ],
+)
+def test_what_ids_show_and_what_they_do_not(counts, status):
+    made = verdict(BY_ID, **counts)
+    assert made.status is status
+    if status is Status.UNKNOWN:
+        assert made.unknown_because
+    if "ids_unmatched" in counts:
+        assert "never committed" in " ".join(made.weaknesses)

@@ -1,17 +1,19 @@
 """What a reading of an end is made of: how much of a row it carries, ranges, lanes, frontiers, and an open snapshot.
 
-Values that executors pass on; the protocols that give and take them are in `base`.
+Values that executors pass on; the protocols that give and take them are in `protocols`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.identity import IdType, Lifetime
 
 
 class Width(StrEnum):
@@ -32,6 +34,14 @@ class CoordinateRange:
     lane: str
     low: Coordinate | None
     high: Coordinate | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDigest:
+    """So many entries, and an order-free 256-bit sum of strong hashes of them (workers.evidence.canonical)."""
+
+    count: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +128,35 @@ class LaneReading:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceIds:
+    """The event ids of a source. `problem`: why one cannot stand for an event there; "" where it can. `remedy`: what to do."""
+
+    id_type: IdType
+    problem: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIds:
+    """The ids of a record that knows nothing else. `read_at`: the record's own clock, not before its snapshot.
+
+    `consumer`: whose rows count, as a phrase; "" where all do.
+    """
+
+    id_type: IdType
+    lifetime: Lifetime
+    read_at: datetime
+    consumer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """An open snapshot of one end, as data that executors can follow.
 
     `identity` is for people and certificates (system identifier, timeline, snapshot); `handle` is what `read_*` needs
     to join the same snapshot, JSON-able and without credentials; `is_complete` False makes every verdict *unknown*,
-    for the reasons in `weaknesses`.
+    for the reasons in `weaknesses`. `ids`: of a source whose events have ids; of a record that knows nothing else (None:
+    it knows coordinates).
     """
 
     identity: str
@@ -132,3 +165,4 @@ class Reading:
     is_complete: bool = True
     weaknesses: tuple[str, ...] = ()
     fence: int | None = None
+    ids: SourceIds | RecordIds | None = None

@@ -1,13 +1,22 @@
-"""From a kind's name and options to what does its I/O, loaded by dotted path."""
+"""From a kind's name and options to the connector that does its I/O, loaded by dotted path, as what is asked of it.
+
+Who asks for an ability that the kind does not declare gets a refusal to read, and never a connector without it.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast, overload
 
+from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import Kind, kind_get, options_parse
+from recovery_api.domain.kinds import Kind, abilities_of, kind_get, options_parse
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
+from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.source import Source
 
 
 class Installing(Protocol):
@@ -28,11 +37,63 @@ class Installing(Protocol):
         ...
 
 
-def connector_make(kind_name: str, options: Mapping[str, Any]) -> Any:
-    """A connector of `kind_name`. Raises: UnknownOption, BadInput."""
+def source_make(kind_name: str, options: Mapping[str, Any]) -> Source:
+    """A source of `kind_name`. Raises: UnknownOption, BadInput; Refused for a kind of sink."""
+    return cast(Source, _make(_kind(kind_name, "source"), options))
+
+
+def record_make(kind_name: str, options: Mapping[str, Any]) -> Record:
+    """The acceptance record of a sink of `kind_name`. Raises: UnknownOption, BadInput; Refused for a kind of source."""
+    return cast(Record, _make(_kind(kind_name, "sink"), options))
+
+
+@overload
+def delivery_make(kind_name: str, options: Mapping[str, Any]) -> Delivery: ...
+@overload
+def delivery_make(kind_name: str, options: Mapping[str, Any], ability: Literal[Ability.FENCED]) -> FencedDelivery: ...
+@overload
+def delivery_make(
+    kind_name: str, options: Mapping[str, Any], ability: Literal[Ability.APPENDED]
+) -> AppendedDelivery: ...
+@overload
+def delivery_make(
+    kind_name: str, options: Mapping[str, Any], ability: Literal[Ability.DRILLED]
+) -> DrillableDelivery: ...
+def delivery_make(kind_name: str, options: Mapping[str, Any], ability: Ability | None = None) -> Delivery:
+    """The delivery into a sink of `kind_name`, with `ability` where one is asked for.
+
+    Raises: UnknownOption, BadInput; Refused where the kind is a record alone, or has another ability.
+    """
+    kind = _kind(kind_name, "sink")
+    abilities = abilities_of(kind_name, options)
+    if not abilities & DELIVERIES:
+        raise Refused(
+            f"Sending to a sink of kind {kind.name}",
+            "it is a record alone: a row in it is the mark of an effect, and not the effect",
+            "Audit and plan with it; what is owed goes through the system that has the effect.",
+        )
+    if ability is not None and ability not in abilities:
+        has = " and ".join(sorted(abilities & DELIVERIES))
+        raise Refused(f"Sending to a sink of kind {kind.name}", f"it is {has} and not {ability.value}", "Plan again.")
+    return cast(Delivery, _make(kind, options))
+
+
+def delivery_find(kind_name: str, options: Mapping[str, Any]) -> Delivery | None:
+    """The delivery into the sink. None: it is a record alone. Raises: UnknownOption, BadInput."""
+    return delivery_make(kind_name, options) if abilities_of(kind_name, options) & DELIVERIES else None
+
+
+def _kind(kind_name: str, end: str) -> Kind:
     kind = kind_get(kind_name)
+    if kind.end != end:
+        raise Refused(f"Using {kind.name} as a {end}", f"it is a kind of {kind.end}", f"Register a {end}.")
+    return kind
+
+
+def _make(kind: Kind, options: Mapping[str, Any]) -> object:
     module, _, name = kind.connector.rpartition(".")
-    return getattr(importlib.import_module(module), name)(options_parse(kind, options))
+    made: object = getattr(importlib.import_module(module), name)(options_parse(kind, options))
+    return made
 
 
 def installer_of(kind: Kind) -> Installing:

@@ -6,11 +6,18 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.drills import DRILLS, DrillResult, drill_names, not_applicable
+from recovery_api.domain.abilities import Ability
+from recovery_api.domain.drills import DRILLS, DrillName, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.kinds import abilities_of
+from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
-from workers.connectors.registry import connector_make
+from workers.connectors.protocols.appended import AppendedNamespace
+from workers.connectors.protocols.fence import DrillNamespace
+from workers.connectors.registry import delivery_make
+from workers.connectors.tested import capability_tested
+from workers.drills.appended import drill_append
 from workers.drills.script import drill_play
 from workers.faults import Point, crash_point
 
@@ -23,21 +30,28 @@ def drill_run(intent: Intent, report: Any) -> None:
     """
     if intent.sink is None:
         raise Refused("drilling", "no sink is named", "Name one.")
-    sink = connector_make(intent.sink.kind, intent.sink.options)
+    kind, options = intent.sink.kind, intent.sink.options
     report(step="asking the sink what it can do")
-    capability = sink.capability()
-    has_namespace = hasattr(sink, "drill_namespace")
+    capability = capability_tested(kind, options)
+    strategy = strategy_of(capability)
+    has_namespace = Ability.DRILLED in abilities_of(kind, options)
     preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None
     names = drill_names(intent.arguments.get("names") or [])
     results: list[DrillResult] = []
     for done, name in enumerate(names):
         report(step=DRILLS[name].title.lower(), done=done, total=len(names), unit="drills")
-        refusal = not_applicable(name, capability, has_namespace=has_namespace, preference=preference)
+        refusal = not_applicable(name, strategy, capability, has_namespace=has_namespace, preference=preference)
         if refusal is not None:
             results.append(refusal)
             continue
-        with sink.drill_namespace() as namespace:
+        with delivery_make(kind, options, Ability.DRILLED).drill_namespace() as namespace:
             crash_point(Point.DURING_DRILL)
-            results.append(drill_play(name, namespace.sink, namespace.notes))
+            results.append(_play(name, namespace))
         report.check()
     drill_record(intent.drill, results, intent=intent, now=timezone.now())
+
+
+def _play(name: DrillName, namespace: DrillNamespace | AppendedNamespace) -> DrillResult:
+    if isinstance(namespace, AppendedNamespace):
+        return drill_append(name, namespace)
+    return drill_play(name, namespace.sink, namespace.notes)

@@ -6,16 +6,22 @@ from collections.abc import Callable, Mapping
 
 from recovery_api.domain.drills import DrillName, DrillResult, DrillVerdict
 from recovery_api.domain.errors import FencepostError
-from workers.connectors.base import FencedSink
-from workers.drills.stage import LANE, NotAsExpected, Stage, position, rows
+from recovery_api.domain.frontiers import SINGLE_LANE
+from workers.connectors.protocols.fence import FencedSink
+from workers.drills.stage import NotAsExpected, Noted, Stage, position, rows
 
 
 def drill_play(name: DrillName, sink: FencedSink, notes: tuple[str, ...] = ()) -> DrillResult:
     """The drill's result at this empty sink. An answer, or an error of the sink itself, that the protocol does not have
     fails it. Raises: transient errors, after which it is to be played again."""
     stage = Stage(sink)
+    return played(name, stage, lambda: SCRIPT[name](stage), notes)
+
+
+def played(name: DrillName, stage: Noted, script: Callable[[], None], notes: tuple[str, ...]) -> DrillResult:
+    """What came of a script whose steps `stage` notes. Raises: transient errors."""
     try:
-        SCRIPT[name](stage)
+        script()
     except NotAsExpected as failure:
         return DrillResult(name, DrillVerdict.FAILED, str(failure), tuple(stage.steps), notes=notes)
     except FencepostError as error:
@@ -35,7 +41,7 @@ def checkpoint_crash(stage: Stage) -> None:
     stage.deliver("the relay, which dies before its checkpoint,", relay, [3, 4], "accepted")
     recoverer = stage.recover("the recoverer", owed=[5, 6])
     handed = dict(stage.sink.hand_over())
-    stage.expect("the sink hands the next relay its start", handed, {LANE: position(6)})
+    stage.expect("the sink hands the next relay its start", handed, {SINGLE_LANE: position(6)})
     stage.deliver("the dead relay", relay, [3], "fenced")
     again = stage.relay_start("a relay with the stale cursor")
     stage.expect("its generation is newer than the recoverer's", again > recoverer, True)

@@ -11,24 +11,22 @@ from typing import Any
 import pyarrow as pa
 
 from recovery_api.domain.frontiers import SINGLE_LANE
-from workers.connectors.base import BatchDigest, FencedSink
-from workers.connectors.readings import CoordinateRange, Width
+from workers.connectors.protocols.fence import FencedSink
+from workers.connectors.readings import BatchDigest, CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest, content_digest, content_parse, entry_digest, payload_digest
 
-LANE = SINGLE_LANE
-EVERYTHING = CoordinateRange(LANE, None, None)
+EVERYTHING = CoordinateRange(SINGLE_LANE, None, None)
 
 
 class NotAsExpected(Exception):
     """The drill failed at its last noted step."""
 
 
-class Stage:
-    """`history`: the coordinates committed so far, each an event whose content follows from it."""
+class Noted:
+    """Every step with what was said. `history`: the coordinates committed so far, each an event that follows from it."""
 
-    def __init__(self, sink: FencedSink) -> None:
-        self.sink = sink
+    def __init__(self) -> None:
         self.steps: list[dict[str, Any]] = []
         self.history: list[int] = []
 
@@ -45,6 +43,25 @@ class Stage:
         first = len(self.history) + 1
         self.history += range(first, first + count)
         return self.history[-count:]
+
+    def check(self, found: list[tuple[int, bytes]], wanted: list[tuple[int, bytes]]) -> None:
+        """A record (coordinate and payload digest) against what was committed: none twice, none missing, none else."""
+        said = "every event exactly once"
+        if sorted(found) != wanted:
+            held, committed = [coordinate for coordinate, _ in found], dict(wanted)
+            twice = sorted({coordinate for coordinate in held if held.count(coordinate) > 1})
+            lost = sorted(set(self.history) - set(held))
+            other = sorted({one for one, what in found if what != committed.get(one)})
+            said = f"twice: {named(twice)}; missing: {named(lost)}; not as committed: {named(other)}"
+        self.expect("the acceptance record, compared with what was committed, holds", said, "every event exactly once")
+
+
+class Stage(Noted):
+    """A fenced sink."""
+
+    def __init__(self, sink: FencedSink) -> None:
+        super().__init__()
+        self.sink = sink
 
     # -- a relay ----------------------------------------------------------------------------------------------------
 
@@ -65,7 +82,7 @@ class Stage:
     # -- a recoverer ------------------------------------------------------------------------------------------------
 
     def claim(self, who: str) -> int:
-        answer = self.sink.claim_open(f"drill {who}", {LANE: position(self.history[-1])})
+        answer = self.sink.claim_open(f"drill {who}", {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} claims", answer.word, "granted")
         generation = int(answer.data["generation"])
         self.expect(f"the fence stands at generation {generation}", self.sink.state().fence, generation)
@@ -77,7 +94,7 @@ class Stage:
         return [coordinate for coordinate in self.history if coordinate not in held]
 
     def arm(self, who: str, generation: int, batch: list[int]) -> int:
-        armed = self.sink.arm(generation, digest(batch), {LANE: position(self.history[-1])})
+        armed = self.sink.arm(generation, digest(batch), {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} arms {named(batch)}", armed.word, "armed")
         return int(armed.data["arm"])
 
@@ -85,7 +102,7 @@ class Stage:
         self.sink.stage(generation, arm, iter(rows(batch).to_batches()))
 
     def fire(self, who: str, generation: int, arm: int, *expected: str) -> Mapping[str, Any]:
-        answer = self.sink.fire(generation, arm, {LANE: position(self.history[-1])})
+        answer = self.sink.fire(generation, arm, {SINGLE_LANE: position(self.history[-1])})
         self.expect(f"{who} fires generation {generation}", answer.word, *expected)
         return answer.data
 
@@ -111,17 +128,8 @@ class Stage:
             ]
 
     def check_record(self) -> None:
-        """The record against the history, coordinate by coordinate and by content: none twice, none missing, none else."""
-        found = sorted((row["position"], bytes(row["payload_digest"])) for row in self.record())
-        wanted = [(coordinate, payload(coordinate)) for coordinate in self.history]
-        said = "every event exactly once"
-        if found != wanted:
-            held = [coordinate for coordinate, _ in found]
-            twice = sorted({coordinate for coordinate in held if held.count(coordinate) > 1})
-            lost = sorted(set(self.history) - set(held))
-            other = sorted({one for one, what in found if what != (payload(one) if one in self.history else None)})
-            said = f"twice: {named(twice)}; missing: {named(lost)}; not as committed: {named(other)}"
-        self.expect("the acceptance record, compared with what was committed, holds", said, "every event exactly once")
+        found = [(row["position"], bytes(row["payload_digest"])) for row in self.record()]
+        self.check(found, [(coordinate, payload(coordinate)) for coordinate in self.history])
 
 
 def rows(coordinates: Iterable[int], content: str | None = None) -> pa.Table:
@@ -129,7 +137,7 @@ def rows(coordinates: Iterable[int], content: str | None = None) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {
-                "lane": LANE,
+                "lane": SINGLE_LANE,
                 "position": coordinate,
                 "ordinal": 0,
                 "event_id": f"drill-{coordinate}",
@@ -153,7 +161,7 @@ def payload(coordinate: int) -> bytes:
 
 
 def digest(batch: list[int]) -> BatchDigest:
-    entries = [entry_digest(LANE, coordinate, 0, payload(coordinate)) for coordinate in batch]
+    entries = [entry_digest(SINGLE_LANE, coordinate, 0, payload(coordinate)) for coordinate in batch]
     return BatchDigest(len(batch), batch_digest(pa.array(entries, pa.binary(32))))
 
 

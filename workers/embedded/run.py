@@ -79,6 +79,8 @@ def run_command(names: Sequence[str], directory: Path | None, command: Sequence[
     """
     wanted = [name for name in SERVICES if name in names and not os.environ.get(SERVICES[name].variable)]
     os.environ.setdefault("FENCEPOST_REFERENCE_FOLDERS", _reference_folders(is_temporary=directory is None))
+    if directory is None:  # wherever tests put theirs
+        os.environ.setdefault("FENCEPOST_ARCHIVE_FOLDERS", tempfile.gettempdir())
     with _place_open(directory) as place:
         run = Run(place, is_verbose)
         with _signals_heard(run):

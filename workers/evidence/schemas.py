@@ -41,6 +41,9 @@ ACCEPTED = pa.schema(
     ]
 )
 
+ENTRY_IDS = pa.schema([("event_id", pa.string()), ("is_accepted", pa.bool_())])
+"""An entry of a record that knows only ids. `is_accepted` False: received, and the acceptance condition does not hold."""
+
 BATCH = pa.schema(
     [*COORDINATE, ("event_id", pa.string()), ("op", pa.string()), ("key", pa.string()), ("content", pa.string())]
 )

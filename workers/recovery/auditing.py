@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Intent
+from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_compare
 from workers.recovery.verdicts import audit_write
-from workers.spark.jobs.audit import evidence_read
 
 
 def audit_run(intent: Intent, report: Any) -> None:

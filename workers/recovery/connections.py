@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,8 +10,10 @@ from django.utils import timezone
 
 from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Intent
+from recovery_api.presets import preset_get
 from recovery_api.services.ends import connection_test_record
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import record_make, source_make
+from workers.connectors.tested import capability_tested
 
 
 def end_test(intent: Intent, report: Any) -> None:
@@ -22,10 +25,36 @@ def end_test(intent: Intent, report: Any) -> None:
     report(step="connecting")
     capability = None
     try:
-        connector = connector_make(kind, options)
-        found = asdict(connector.test())
-        if is_sink and found["is_usable"]:
-            capability = asdict(connector.capability())
+        if is_sink:
+            record = record_make(kind, options)
+            found = asdict(record.test())
+            if found["is_usable"]:
+                capability = asdict(capability_tested(kind, options))
+        else:
+            found = asdict(source_make(kind, options).test())
     except FencepostError as error:
         found = {"is_usable": False, "facts": {"code": error.code}, "problems": [str(error)], "weaknesses": []}
+    if options.get("preset"):
+        found["problems"] = [*found["problems"], *table_compared(options, found)]
     connection_test_record(intent, found, timezone.now(), capability)
+
+
+def table_compared(options: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """What the preset's table has and this one has not, where the table cannot serve as it is.
+
+    A table that serves is nobody's business: a preset is no more than options.
+    """
+    columns = found["facts"].get("columns")
+    if found["is_usable"] or columns is None:
+        return []
+    preset = preset_get(str(options["preset"]))
+    said = []
+    if lacking := preset.lacking(columns):
+        place = f"{options['schema']}.{options['table']}" if options.get("schema") else options["table"]
+        none = len(lacking) == len(preset.columns)
+        said.append(
+            f"{place} is not the table of {preset.library}: it has none of its columns."
+            if none
+            else f"{place} is not the table of {preset.library} as the preset has it: it lacks {', '.join(lacking)}."
+        )
+    return said

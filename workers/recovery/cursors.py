@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.relay_cursors import window_find
-from workers.spark.jobs.audit import Evidence, LaneEvidence
-from workers.spark.ranges import parts_of
+from workers.evidence.read import Evidence, LaneEvidence
+from workers.evidence.store import parts_of
 
 
 def cursor_row(found: Evidence, lane: LaneEvidence) -> dict[str, Any] | None:

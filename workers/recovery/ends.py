@@ -12,14 +12,16 @@ import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
 
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
+from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds import kind_get
-from recovery_api.domain.restores import RestoreFinding, SinkMemory
+from recovery_api.domain.restores import RestoreFinding
 from recovery_api.models import Intent, Pipeline, Plan
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
@@ -27,24 +29,45 @@ from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.fence import FencedDelivery
+from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make, record_make
+from workers.connectors.tested import capability_tested
+from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
+from workers.evidence.grounds import Earlier, Remembered
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
-from workers.spark.jobs.audit import AuditRequest, Certified
-from workers.spark.jobs.grounds import Earlier, Remembered
-from workers.spark.jobs.redrive import batch_held
-from workers.spark.ranges import EndSpec, InProcess
+from workers.spark.tasks import InProcess
 
 
-def sink_connector(pipeline: Pipeline) -> Any:
-    return connector_make(pipeline.sink.kind, pipeline.sink.options)
+def record_of(pipeline: Pipeline) -> Record:
+    """The acceptance record that the pipeline is judged by."""
+    return record_make(pipeline.sink.kind, pipeline.sink.options)
+
+
+def fenced_of(pipeline: Pipeline) -> FencedDelivery:
+    """The fenced delivery into the pipeline's sink. Raises: Refused where it has none."""
+    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.FENCED)
+
+
+def appended_of(pipeline: Pipeline) -> AppendedDelivery:
+    """The appended delivery into the pipeline's sink. Raises: Refused where it has none."""
+    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.APPENDED)
+
+
+def capability_of(pipeline: Pipeline) -> Capability:
+    """What the pipeline's sink can do, as tested now."""
+    return capability_tested(pipeline.sink.kind, pipeline.sink.options)
 
 
 def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
     """The ways into record or target that pass the fence by (C1); that this login may not look for them is one, too."""
     try:
-        found: Sequence[UndisciplinedPath] = sink_connector(pipeline).undisciplined_paths()
+        found: Sequence[UndisciplinedPath] = record_of(pipeline).undisciplined_paths()
     except AccessDenied:
         return [("unseen", None, "this login may not see who else can write there")]
     return found
@@ -96,6 +119,7 @@ def request_make(
         remembered={} if plan else remembered_make(pipeline),
         earlier=earlier_of_plan(plan) if plan else earlier_of_audit(pipeline),
         attested_by=attested_by(pipeline.source),
+        ids_attested_by=attested_by(pipeline.source, NO_REUSE),
         width=Width.PAYLOAD,
         generation=generation,
         approved=approved,
@@ -124,26 +148,18 @@ def session_open(intent: Intent) -> Iterator[Any]:
         yield session
 
 
-def sink_compare(pipeline: Pipeline) -> RestoreFinding | None:
-    """Compare what the sink says now with what it said before, and remember the greater. None: it keeps no protocol.
+def sink_compare(pipeline: Pipeline) -> RestoreFinding:
+    """Compare what the sink says now with what it said before, and remember the greater.
 
     Where it lies behind that memory it was restored: certificates and waiting plans are void from now on.
     """
-    if kind_get(pipeline.sink.kind).archetype != Archetype.FENCED:
-        return None
-    state = sink_connector(pipeline).state()
-    return remember(
-        pipeline.sink,
-        SinkMemory(state.identity, state.counter, state.fence, state.last_entry),
-        actor="worker",
-        now=timezone.now(),
-    )
+    return remember(pipeline.sink, record_of(pipeline).said(), actor="worker", now=timezone.now())
 
 
 def sink_check(pipeline: Pipeline) -> None:
     """Raises: SinkRestored where the sink lies behind what it said before: nothing fires (THEORY 4, step 9)."""
     finding = sink_compare(pipeline)
-    if finding is not None and finding.is_restored:
+    if finding.is_restored:
         raise SinkRestored(pipeline.sink.name, finding.says)
 
 

@@ -7,10 +7,9 @@ from typing import Any
 from django.utils import timezone
 
 from recovery_api.domain.errors import FencepostError
-from recovery_api.models import Intent, RecoveryState
-from recovery_api.selectors.recoveries import recovery_get
+from recovery_api.models import Intent
 from recovery_api.services import intents
-from workers.recovery.protocol import RecoveryRun
+from workers.recovery.strategies import driver_make
 
 
 def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool:
@@ -19,14 +18,10 @@ def recovery_give_up(intent: Intent, report: Any, error: FencepostError) -> bool
 
     Needs neither Spark nor evidence. Raises: what the sink, or the control database, answers.
     """
-    run = RecoveryRun(intent, report, recovery_get(intent.recovery_id), None)
-    if _is_over(run):
+    run = driver_make(intent, report, None)
+    if run.is_over:
         intents.intent_finish(intent, {"recovery": str(run.recovery.id)}, timezone.now())
         return True
-    while not _is_over(run) and run.recovery.batch_index < run.recovery.batches:
+    while not run.is_over and run.recovery.batch_index < run.recovery.batches:
         run.refuse(error)  # a batch that landed unseen is one part more
-    return _is_over(run)
-
-
-def _is_over(run: RecoveryRun) -> bool:
-    return run.recovery.state == RecoveryState.FINISHED
+    return run.is_over

@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.evidence_classes import ORDER, EvidenceClass
-from recovery_api.domain.findings import FindingWord
+from recovery_api.domain.findings import ABSENCES, FindingWord
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.words import words
 from recovery_api.services.findings import ListedFinding
-from workers.spark.jobs.audit import Evidence
-from workers.spark.ranges import parts_of
+from workers.evidence.read import Evidence
+from workers.evidence.store import parts_of
 
 RUNS_KEPT = 200
 """Runs of one cause that are kept for the screen; all are counted."""
@@ -202,19 +202,26 @@ def _unsent(found: Evidence) -> set[Place]:
 
 
 def _classes(table: pa.Table, unsent: set[Place]) -> list[str]:
-    """Why each lost event is, or is not, sent; empty for what is not lost. `batch_rows` sends the same.
+    """Why each event without an entry is, or is not, sent; empty for what was accepted. `batch_rows` sends the same.
 
     The order is that of domain.evidence_classes.ORDER: of several that fit, the first.
     """
-    is_lost = pc.equal(table["finding"], FindingWord.LOST.value)
+    is_lost = _known(pc.equal(table["finding"], FindingWord.LOST.value))
+    is_absent = _known(
+        pc.and_(
+            pc.equal(table["finding"], FindingWord.UNKNOWN.value),
+            pc.is_in(table["cause"], value_set=pa.array(sorted(ABSENCES), table["cause"].type)),
+        )
+    )
     fits = {
         EvidenceClass.ACKNOWLEDGED: table["is_acknowledged"],
+        EvidenceClass.TRIMMED: pa.array(is_absent),
         EvidenceClass.UNKNOWABLE: pc.invert(table["is_retained"]),
         EvidenceClass.ALTERED_AT_THE_SINK: table["is_keyed_hidden"],
         EvidenceClass.NOT_REPRESENTABLE: _among(table, unsent),
     }
     ordered = [one for one in ORDER if one in fits]
-    conditions = [~_known(is_lost), *(_known(fits[one]) for one in ordered)]
+    conditions = [~(is_lost | is_absent), *(_known(fits[one]) for one in ordered)]
     words = ["", *(one.value for one in ordered)]
     chosen: list[str] = np.select(conditions, words, EvidenceClass.PROVABLY_MISSING.value).tolist()
     return chosen

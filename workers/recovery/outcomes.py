@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from django.utils import timezone
 
+from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
 from recovery_api.domain.hand_over import is_handed_over, start_position
@@ -19,12 +20,15 @@ from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
 from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
-from workers.connectors.base import FencedSink
+from recovery_api.selectors.recoveries import plan_strategy, recovery_attested
+from workers.evidence.read import BEFORE_EVERYTHING, Evidence
+from workers.evidence.store import parts_of
 from workers.recovery.ends import paths_read
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
-from workers.spark.jobs.audit import BEFORE_EVERYTHING, Evidence
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
-from workers.spark.ranges import parts_of
+
+PREVIOUS_RUN = (RELAY_DRAINED, ONLY_RECOVERER)
+"""What is attested for the condition P2."""
 
 
 def start_positions(found: Evidence) -> dict[str, Coordinate]:
@@ -52,9 +56,9 @@ def not_as_approved(found: Evidence) -> str | None:
     return approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
 
 
-def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> str | None:
+def overtaken(session: Any, plan: Plan, found: Evidence) -> str | None:
     """Why an effect that needs order must not be fired now, or None: more keys than were confirmed were overtaken."""
-    if not sink.needs_order or not found.batch_count:
+    if not found.batch_count or not found.spec.sink.record().needs_order:
         return None
     batch_inspect(session, found)
     now = later_keys_count(session, found.directory).count
@@ -64,7 +68,9 @@ def overtaken(session: Any, sink: FencedSink, plan: Plan, found: Evidence) -> st
     return f"{now} keys of the batch have a later event accepted by now, and {confirmed} were confirmed."
 
 
-def verification_record(recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime) -> Audit:
+def verification_record(
+    recovery: Recovery, intent: Intent, found: Evidence, started_at: datetime, attested: Sequence[str] = ()
+) -> Audit:
     """The audit after the fire, kept as this recovery's verification."""
     return audit_write(
         recovery.pipeline,
@@ -74,15 +80,22 @@ def verification_record(recovery: Recovery, intent: Intent, found: Evidence, sta
         paths=paths_read(recovery.pipeline),
         intent=intent,
         recovery=recovery,
+        attested=attested,
     )
 
 
-def verification_says(found: Evidence) -> str:
-    return " ".join(total_says(verdict_total(lane_verdicts(found))))
+def verification_says(found: Evidence, attested: Sequence[str] = ()) -> str:
+    return " ".join(total_says(verdict_total(lane_verdicts(found, attested))))
 
 
-def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]:
-    """The outcome that the last verification supports, and the sentence that says it."""
+def outcome_of(
+    recovery: Recovery, stored: Mapping[str, Any] | None = None, attested: Sequence[str] = ()
+) -> tuple[str, str]:
+    """The outcome that the last verification supports, and the sentence that says it.
+
+    `stored`: the relay's start as the sink holds it; None: this strategy hands nothing over. `attested`: what the
+    outcome rests on, by whatever was attested; then it is never more than *given*.
+    """
     audit = recovery.audits.order_by("-finished_at").first()
     if audit is None:
         return RecoveryOutcome.UNKNOWN, "It was never verified: nothing may be concluded."
@@ -94,8 +107,8 @@ def outcome_of(recovery: Recovery, stored: Mapping[str, Any]) -> tuple[str, str]
             acknowledged_count=audit.acknowledged_count,
             hidden_count=hidden,
             hazard_count=audit.premature_count + audit.duplicate_count,
-            is_handed_over=_is_handed_over(recovery, stored),
-            is_given=audit.status == AuditStatus.EXACTLY_ONCE_GIVEN,
+            is_handed_over=stored is None or _is_handed_over(recovery, stored),
+            is_given=bool(attested) or audit.status == AuditStatus.EXACTLY_ONCE_GIVEN,
         )
     )
     return outcome.value, _outcome_says(outcome, recovery, audit, hidden)
@@ -159,10 +172,12 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
             "approved_by": plan.approved_by,
             "approved_at": plan.approved_at and plan.approved_at.isoformat(),
             "batch": plan.batch,
-            "conditions": plan.conditions,
+            "conditions": conditions_attested(plan.conditions, recovery),
             "evidence_digest": plan.evidence_digest,
             "promise": plan.pins.get("promise"),
         },
+        "strategy": plan_strategy(plan).name,
+        "attestations": recovery_attested(recovery),
         "requested_by": recovery.requested_by,
         "reason": recovery.reason,
         "claims": [
@@ -192,8 +207,18 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
             "lanes": audit.lanes,
         },
         "made_at": timezone.now().isoformat(),
-        "evidence_lasts": "The acceptance record keeps every identity; its rows have no expiry at this sink.",
+        "evidence_lasts": plan_strategy(plan).evidence_lasts,
     }
+
+
+def conditions_attested(conditions: list[dict[str, Any]], recovery: Recovery) -> list[dict[str, Any]]:
+    """The plan's conditions; the one that rests on attestations says what was attested, by whom and when."""
+    attested = [one for one in recovery_attested(recovery) if one["name"] in PREVIOUS_RUN]
+    if not attested:
+        return conditions
+    said = "; ".join(str(one["given"]) for one in attested)
+    says = f"Attested by {attested[0]['attested_by']} at {attested[0]['attested_at']}: {said}."
+    return [{**one, "says": f"{one['says']} {says}"} if one["name"] == "P2" else one for one in conditions]
 
 
 def certificate_digest(certificate: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from recovery_api.domain.errors import FencepostError, TerminalError
 from recovery_api.models import ClaimState, GenerationPurpose, Intent, Recovery
 from recovery_api.services.generations import FINAL_FATES, claim_record, generation_record, superseded_says
 from recovery_api.services.intents import intent_hold
-from workers.connectors.base import ClaimReading, FencedSink
+from workers.connectors.protocols.fence import ClaimReading, FencedDelivery
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def name_of(recovery: Recovery) -> str:
     return f"recovery {recovery.id}"
 
 
-def claims_find(recovery: Recovery, intent: Intent, sink: FencedSink, wait_seconds: float) -> int:
+def claims_find(recovery: Recovery, intent: Intent, sink: FencedDelivery, wait_seconds: float) -> int:
     """The newest claim at the sink. A claim of this recovery that nobody wrote down is written down, and released.
 
     It belongs to a worker that died before it could, or to one that was taken over and may not: it never armed. While
@@ -51,7 +51,7 @@ def claims_find(recovery: Recovery, intent: Intent, sink: FencedSink, wait_secon
 
 
 @contextmanager
-def given_back(sink: FencedSink, generation: int) -> Iterator[None]:
+def given_back(sink: FencedDelivery, generation: int) -> Iterator[None]:
     """Inside, a granted claim is written down. Who may not write, since it was taken over, gives it back and stops."""
     try:
         yield
@@ -66,21 +66,21 @@ def generation_keep(recovery: Recovery, number: int, asked_by: str) -> None:
     generation_record(recovery.pipeline, number, purpose=purpose, asked_by=asked_by, now=now, recovery=recovery)
 
 
-def claim_said(recovery: Recovery, sink: FencedSink, generation: int, wait_seconds: float) -> ClaimReading:
+def claim_said(recovery: Recovery, sink: FencedDelivery, generation: int, wait_seconds: float) -> ClaimReading:
     """The claim as the sink holds it, read by locking it, and remembered."""
     reading = sink.settle(generation, wait_seconds=wait_seconds)
     claim_record(recovery, asdict(reading), now=timezone.now(), part=recovery.batch_index)
     return reading
 
 
-def claims_give_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason: str, wait_seconds: float) -> None:
+def claims_give_up(recovery: Recovery, intent: Intent, sink: FencedDelivery, reason: str, wait_seconds: float) -> None:
     """Releases every claim of the recovery that is not known to be final. One that has fired stays fired."""
     claims_find(recovery, intent, sink, wait_seconds)
     for generation in _undecided(recovery):
         sink.release(generation, reason)
 
 
-def all_given_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason: str, wait_seconds: float) -> str:
+def all_given_up(recovery: Recovery, intent: Intent, sink: FencedDelivery, reason: str, wait_seconds: float) -> str:
     """`claims_give_up`, and where the fence stands after it, in a sentence; empty where none was ever taken."""
     claims_give_up(recovery, intent, sink, reason, wait_seconds)
     if not recovery.generations.exists():
@@ -88,7 +88,7 @@ def all_given_up(recovery: Recovery, intent: Intent, sink: FencedSink, reason: s
     return f" The fence stays at {sink.state().fence}: a relay of an older generation is rejected and must ask for a new one."
 
 
-def claims_settle(recovery: Recovery, intent: Intent, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
+def claims_settle(recovery: Recovery, intent: Intent, sink: FencedDelivery, wait_seconds: float) -> ClaimReading | None:
     """Asks the sink what became of every claim not known to be final. Gives the one by which the current part landed."""
     claims_find(recovery, intent, sink, wait_seconds)
     for generation in _undecided(recovery):
@@ -99,7 +99,7 @@ def claims_settle(recovery: Recovery, intent: Intent, sink: FencedSink, wait_sec
     return sink.settle(fired.generation, wait_seconds=wait_seconds) if fired else None
 
 
-def passed_by_another(recovery: Recovery, sink: FencedSink, wait_seconds: float) -> ClaimReading | None:
+def passed_by_another(recovery: Recovery, sink: FencedDelivery, wait_seconds: float) -> ClaimReading | None:
     """The claim of the recovery's newest generation, where a generation that is not the recovery's own passed it."""
     if recovery.generation is None:
         return None
@@ -110,7 +110,7 @@ def passed_by_another(recovery: Recovery, sink: FencedSink, wait_seconds: float)
     return None if is_ours else reading
 
 
-def staged_remove(sink: FencedSink) -> None:
+def staged_remove(sink: FencedDelivery) -> None:
     """Takes away the rows that no open claim needs. It ends nothing where it fails: they are only in the way."""
     try:
         sink.staged_purge()

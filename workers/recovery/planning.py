@@ -9,39 +9,39 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED, attested_says
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.evidence_classes import classes_counted, sent_count, unsent_says
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
+from recovery_api.domain.kinds import deciding
 from recovery_api.domain.plans import (
     PlanVerdict,
     plan_conclude,
     plan_digest,
-    plan_promise,
     scope_digest,
 )
+from recovery_api.domain.strategies import strategy_of
+from recovery_api.domain.strategies.attested import ATTESTED, attestations_asked
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
+from workers.evidence.batch import batch_of_part, batch_without, parts_split, unrepresentable_read
+from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
+    capability_of,
     evidence_directory,
+    record_of,
     request_make,
     safe_as_rows,
     session_open,
     sink_compare,
-    sink_connector,
 )
 from workers.recovery.listing import classes_count, listing_rows
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
-from workers.spark.jobs.audit import Evidence, evidence_read
-from workers.spark.jobs.redrive import (
-    batch_inspect,
-    batch_without,
-    later_keys_count,
-    parts_split,
-    unrepresentable_read,
-)
+from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
 
 def plan_run(intent: Intent, report: Any) -> None:
@@ -52,9 +52,10 @@ def plan_run(intent: Intent, report: Any) -> None:
     started_at = timezone.now()
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
-    sink = sink_connector(pipeline)
+    sink = record_of(pipeline)
     sink_compare(pipeline)
-    capability: Capability = sink.capability()
+    capability = capability_of(pipeline)
+    strategy = strategy_of(capability)
     request = request_make(
         pipeline,
         evidence_directory("plans", str(plan.id)),
@@ -70,8 +71,16 @@ def plan_run(intent: Intent, report: Any) -> None:
     report(step="recording")
     classes = _classes(found)
     paths = sink.undisciplined_paths()
-    evidence = replace(_plan_evidence(found, content["unrepresentable"]), undisciplined_paths=paths, later=later)
+    evidence = replace(
+        _plan_evidence(found, content["unrepresentable"]),
+        undisciplined_paths=paths,
+        later=later,
+        lands_behind_later=strategy is ATTESTED and _lands_behind(found),
+    )
     conditions = conditions_judge(evidence, capability)
+    asked = list(attestations_asked(capability)) if strategy is ATTESTED else []
+    if later is not None and later.count:
+        asked.append(LATER_EVENTS_CONFIRMED)
     judged = lane_verdicts(found)
     total = verdict_total(judged)
     verdict, refusal = plan_conclude(classes, conditions)
@@ -83,7 +92,9 @@ def plan_run(intent: Intent, report: Any) -> None:
         "pins": {
             "source_snapshot": found.source_reading.identity,
             "sink_snapshot": found.sink_reading.identity,
-            "promise": plan_promise(capability, total.given),
+            "strategy": strategy.name,
+            "promise": strategy.promise_says([*total.given, *attested_says(asked)]),
+            "attestations": asked,
             "batch_bytes": str(content["bytes"]),
             "batch_digest": found.batch_digest,
             "safe": safe_as_rows(found.source_reading.lanes),
@@ -97,6 +108,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
+        "batch": {name: str(count) for name, count in classes.items()},
         "evidence_uri": found.directory,
         "evidence_digest": evidence_digest(found),
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
@@ -118,7 +130,6 @@ def plan_run(intent: Intent, report: Any) -> None:
             digest=_digest(pipeline.name, pipeline.scope, found, capability),
             frontier=frontier,
             conditions=rows,
-            batch={name: str(count) for name, count in classes.items()},
             batch_count=found.batch_count,
             says=_says(classes, found, total, conditions, len(parts)),
             now=timezone.now(),
@@ -160,6 +171,18 @@ def _plan_evidence(found: Evidence, unrepresentable: int) -> PlanEvidence:
     )
 
 
+def _lands_behind(found: Evidence) -> bool:
+    """Whether the record holds something later than the first event of the batch, in its lane."""
+    for piece in found.pieces:
+        lane = found.sink_reading.lanes.get(piece.lane)
+        first = batch_of_part(found.spec, piece.part).slice(0, 1).to_pylist()
+        if not first or lane is None or lane.head is None:
+            continue
+        if Coordinate(first[0]["position"], first[0]["ordinal"]) < lane.head:
+            return True
+    return False
+
+
 def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability: Capability) -> str:
     return plan_digest(
         pipeline=pipeline,
@@ -168,6 +191,10 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
             lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
         },
         scope_digest=scope_digest(scope),
+        ends={
+            "source": deciding(found.spec.source.kind, found.spec.source.options),
+            "sink": deciding(found.spec.sink.kind, found.spec.sink.options),
+        },
         capability=capability,
         history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},
         batch_digest=found.batch_digest,

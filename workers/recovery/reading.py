@@ -13,7 +13,7 @@ from recovery_api.domain.coordinates import INT64_MAX, Coordinate, coordinate_fo
 from recovery_api.models import Intent
 from recovery_api.services.event_reads import CONTENT_LIMIT_BYTES, event_read_record
 from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import record_make, source_make
 from workers.evidence.schemas import COORDINATE
 
 ROWS_SHOWN = 20
@@ -25,8 +25,8 @@ def event_read(intent: Intent, report: Any) -> None:
     pipeline, given = intent.pipeline, intent.arguments
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     range_ = _only(given["lane"], coordinate)
-    source = connector_make(pipeline.source.kind, pipeline.source.options)
-    sink = connector_make(pipeline.sink.kind, pipeline.sink.options)
+    source = source_make(pipeline.source.kind, pipeline.source.options)
+    sink = record_make(pipeline.sink.kind, pipeline.sink.options)
     report(step="reading the sink's record")
     with sink.hold_snapshot() as reading:
         sink_identity = reading.identity

@@ -6,16 +6,16 @@ from typing import Any
 
 from django.utils import timezone
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import FencepostError, Refused
-from recovery_api.domain.restores import SinkMemory
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.models import Intent, Pipeline, Recovery, Sink
 from recovery_api.services.sinks import sink_clear, sink_remember
-from workers.connectors.base import FencedSink, SinkState
-from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_connector
+from workers.evidence.read import evidence_read
+from workers.recovery.ends import evidence_directory, fenced_of, paths_read, record_of, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
-from workers.recovery.protocol import recovery_run
+from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
-from workers.spark.jobs.audit import evidence_read
 
 
 def settle_run(intent: Intent, report: Any) -> dict[str, Any] | None:
@@ -40,14 +40,14 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     What was certified before stays void: only the audit made here counts (THEORY section 4, step 9).
     """
     pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink, retired_at__isnull=True)
-    connector: FencedSink = sink_connector(pipeline)
+    record = record_of(pipeline)
     report(step="asking the sink")
-    state = connector.state()
-    finding = sink_remember(sink, _said(state), actor=intent.taken_by, now=timezone.now())
+    finding = sink_remember(sink, record.said(), actor=intent.taken_by, now=timezone.now())
     if not finding.is_restored:
         return {"sink": sink.name, "standing": finding.standing.value, "says": finding.says}
-    report(step="raising the counter", says=f"above {finding.counter_floor}")
-    connector.counter_raise(finding.counter_floor + 1)
+    if Ability.FENCED in abilities_of(sink.kind, sink.options):
+        report(step="raising the counter", says=f"above {finding.counter_floor}")
+        fenced_of(pipeline).counter_raise(finding.counter_floor + 1)
     started_at = timezone.now()
     request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
@@ -56,7 +56,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     audit = audit_write(pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
     sink_clear(
         sink,
-        _said(connector.state()),
+        record.said(),
         audit=audit,
         is_record_whole=found.sink_reading.is_complete,
         actor=intent.taken_by,
@@ -66,9 +66,5 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
         "sink": sink.name,
         "standing": "trusted again",
         "audit": str(audit.id),
-        "says": f"{finding.says} Its counter was raised and a full audit ran: {audit.says}",
+        "says": f"{finding.says} That was done, and the full audit says: {audit.says}",
     }
-
-
-def _said(state: SinkState) -> SinkMemory:
-    return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)

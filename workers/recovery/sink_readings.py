@@ -7,15 +7,14 @@ from typing import Any
 
 from django.utils import timezone
 
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import kind_get, kind_installed, options_parse
-from recovery_api.domain.restores import SinkMemory
+from recovery_api.domain.kinds import abilities_of, kind_get, kind_installed, options_parse
 from recovery_api.models import Intent
 from recovery_api.services.sink_jobs import sink_install_record
 from recovery_api.services.sinks import memory_of, sink_remember
-from workers.connectors.base import ClaimReading, FencedSink
-from workers.connectors.registry import connector_make, installer_of
+from workers.connectors.protocols.fence import ClaimReading
+from workers.connectors.registry import delivery_make, installer_of, record_make
 
 SHOWN = 20
 """How many of the newest claims and generations a reading shows."""
@@ -31,18 +30,17 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
     sink = intent.sink
     if sink is None:
         raise Refused("reading a sink", "none is named", "Name a registered sink.")
-    if kind_get(sink.kind).archetype != Archetype.FENCED:
+    if Ability.FENCED not in abilities_of(sink.kind, sink.options):
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
     report(step="asking the sink")
-    connector: FencedSink = connector_make(sink.kind, sink.options)
+    connector = delivery_make(sink.kind, sink.options, Ability.FENCED)
     before = memory_of(sink)
     state = connector.state()
     claims, generations = connector.claims(SHOWN), connector.generations(SHOWN)
     handed_over = dict(connector.hand_over())
     now = timezone.now()
-    said = SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
-    finding = sink_remember(sink, said, actor=intent.taken_by, now=now)
+    finding = sink_remember(sink, record_make(sink.kind, sink.options).said(), actor=intent.taken_by, now=now)
     return {
         "sink": sink.name,
         "read_at": now.isoformat(),
@@ -61,7 +59,7 @@ def sink_read(intent: Intent, report: Any) -> dict[str, Any]:
         "says": finding.says,
         "remembered": before
         and {
-            "identity": before.identity,
+            "identity": before.incarnation,
             "counter": str(before.counter),
             "fence": str(before.fence),
             "last_entry": _text(before.last_entry),

@@ -19,19 +19,19 @@ from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import Retention, gaps_of, retention_of
 from recovery_api.domain.statuses import given_says
-from recovery_api.domain.verdicts import Below, Total, Verdict, verdict_total
+from recovery_api.domain.verdicts import Below, LaneCounts, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
 from workers.connectors.readings import LaneReading, SafeFrontier
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
-from workers.spark.jobs.audit import Evidence, LaneEvidence
 
 
-def lane_verdicts(found: Evidence) -> dict[str, Verdict]:
-    """The verdict of each lane, with its ground and its weaknesses."""
-    return {lane: _lane_verdict(found, lane_found) for lane, lane_found in found.lanes.items()}
+def lane_verdicts(found: Evidence, attested: Sequence[str] = ()) -> dict[str, Verdict]:
+    """The verdict of each lane, with its ground and its weaknesses. `attested`: what each rests on beside its ground."""
+    return {lane: _lane_verdict(found, lane_found, attested) for lane, lane_found in found.lanes.items()}
 
 
 def total_says(total: Total) -> list[str]:
@@ -49,13 +49,14 @@ def audit_write(
     intent: Intent | None = None,
     recovery: Recovery | None = None,
     but: Plan | None = None,
+    attested: Sequence[str] = (),
 ) -> Audit:
     """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
 
     `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
-    reading was made for, which late rows do not void.
+    reading was made for, which late rows do not void. `attested`: what a verdict of a recovery without a fence rests on.
     """
-    judged = lane_verdicts(found)
+    judged = lane_verdicts(found, attested)
     total = verdict_total(judged)
     counts = [verdict.counts for verdict in judged.values()]
     late_refute(pipeline, found, but)
@@ -94,12 +95,16 @@ def audit_write(
         weaknesses=weaknesses(found, judged, paths),
         source_snapshot=found.source_reading.identity,
         sink_snapshot=found.sink_reading.identity,
-        matching="by coordinate" if any(one.rows_by_coordinate for one in counts) else "by payload",
+        matching=next(iter(judged.values())).matching if found.identity else _matching(counts),
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
     )
+
+
+def _matching(counts: Sequence[LaneCounts]) -> str:
+    return "by coordinate" if any(one.rows_by_coordinate for one in counts) else "by payload"
 
 
 def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str, Any]:
@@ -171,7 +176,7 @@ def weaknesses(found: Evidence, judged: Mapping[str, Verdict], paths: Sequence[U
     return list(dict.fromkeys(said))
 
 
-def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
+def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) -> Verdict:
     safe = lane.reading.safe
     certified = found.certified.get(lane.lane)
     below = Below.NOTHING_DROPPED
@@ -188,13 +193,17 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence) -> Verdict:
             below=below,
             unread=_unread(found, lane.reading),
             doubts=_doubts(found, lane),
-            given=_given(safe) + (certified.given if below is Below.CERTIFIED and certified else ()),
+            given=_given(safe)
+            + _given_ids(found)
+            + tuple(attested)
+            + (certified.given if below is Below.CERTIFIED and certified else ()),
             weaknesses=(safe.weakness,) if safe.weakness else (),
             grounds=(
                 f"Safe frontier by {safe.ground}: {safe.says}",
                 f"Source snapshot {found.source_reading.identity}",
                 f"Sink snapshot {found.sink_reading.identity}",
             ),
+            identity=found.identity,
         ),
     )
 
@@ -204,13 +213,21 @@ def _given(safe: SafeFrontier) -> tuple[str, ...]:
     return () if safe.standing is Standing.PROVEN else (given_says(safe.standing, safe.given),)
 
 
+def _given_ids(found: Evidence) -> tuple[str, ...]:
+    """That an id stands for its event for ever is its owner's word: no catalogue shows it."""
+    if found.identity is None:
+        return ()
+    by = f" ({found.ids_attested_by})" if found.ids_attested_by else ""
+    return (f"the owner's word that no event id is ever used again{by}",)
+
+
 def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     """A cursor cannot show that anything was delivered; one beyond the newest event shows that events are not seen.
 
     Where the source purges what was delivered that is its ordinary state.
     """
     cursor, head = found.cursors.get(lane.lane), lane.reading.head
-    is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is Retention.PURGES
+    is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is not Retention.KEEPS
     if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
         return ()
     newest = f"the newest event ({found.spell(head)})" if head is not None else "every event: the source shows none"

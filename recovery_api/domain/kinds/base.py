@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
 
@@ -21,7 +22,11 @@ _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: what it is called, what it accepts, what it means to a person."""
+    """One option: what it is called, what it accepts, what it means to a person.
+
+    `decides`: which rows count, or as what. Under another value an earlier verdict or plan is about something else.
+    `is_word`: it is the word of whoever answers for a source, and a ground rests on it: who gave it is told with that.
+    """
 
     name: str
     says: str
@@ -31,6 +36,8 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+    decides: bool = False
+    is_word: bool = False
 
 
 class HasOptions(Protocol):
@@ -49,6 +56,8 @@ class Retention(StrEnum):
     """Nothing is ever dropped: what is not there was never there."""
     PURGES = "purges"
     """Old rows go: what lies below the oldest is unknown."""
+    DELETES_DELIVERED = "deletes_delivered"
+    """Rows go, or lose their content, once they were delivered: what is gone cannot be told from what never was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,10 @@ def _no_gaps(options: Options) -> Gaps | None:
     return None
 
 
+def _nothing(options: Options) -> frozenset[Ability]:
+    return frozenset()
+
+
 def _keeps(options: Options) -> Retention:
     return Retention.KEEPS
 
@@ -103,8 +116,8 @@ class Kind:
     options that describe one, for the documentation. `check` refuses parsed options that contradict each other.
     `spelling`, `gaps` and `retention` are asked with parsed options: how coordinates are written, what a number without
     a row means (None: nothing), what becomes of old rows. `installer`: what is installed for it, if anything.
-    `abilities`: what it declares to be able to do. `is_in_process`: it lives in one process's memory, so the tasks of a
-    job run there, too, and it is offered to nobody.
+    `abilities`: what may be asked of its connector at most; `withheld`: which of them parsed options take away.
+    `is_in_process`: it lives in one process's memory, so the tasks of a job run there, too, and it is offered to nobody.
     """
 
     name: str
@@ -114,6 +127,8 @@ class Kind:
     connector: str
     label: str = ""
     archetype: str | None = None
+    abilities: frozenset[Ability] = frozenset()
+    withheld: Callable[[Options], frozenset[Ability]] = _nothing
     check: Callable[[Options], object] | None = None
     spelling: Callable[[Options], Spelling] = _bigint
     gaps: Callable[[Options], Gaps | None] = _no_gaps
@@ -121,7 +136,6 @@ class Kind:
     installer: Installer | None = None
     shows: tuple[str, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
-    abilities: frozenset[str] = frozenset()
     is_in_process: bool = False
 
 
@@ -184,6 +198,13 @@ def options_parse(kind: HasOptions, given: Mapping[str, Any]) -> dict[str, Any]:
     return parsed
 
 
+def deciding(kind_name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of an end's options that decide which rows count, and as what, with their defaults."""
+    kind = kind_get(kind_name)
+    parsed = options_parse(kind, options)
+    return {option.name: parsed[option.name] for option in kind.options if option.decides}
+
+
 def spelling_of(kind_name: str, options: Mapping[str, Any]) -> Spelling:
     """How a source of this kind, with options as given, writes its coordinates."""
     kind = kind_get(kind_name)
@@ -200,6 +221,12 @@ def retention_of(kind_name: str, options: Mapping[str, Any]) -> Retention:
     """What becomes of old rows at an end of this kind, with options as given."""
     kind = kind_get(kind_name)
     return kind.retention(options_parse(kind, options))
+
+
+def abilities_of(kind_name: str, options: Mapping[str, Any]) -> frozenset[Ability]:
+    """What may be asked of an end of this kind and options. Raises: UnknownOption, BadInput."""
+    kind = kind_get(kind_name)
+    return kind.abilities - kind.withheld(options_parse(kind, options))
 
 
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:

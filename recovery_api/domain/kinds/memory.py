@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.kinds.base import Kind, Option
 
@@ -11,6 +12,7 @@ KIND = Kind(
     label="Memory of one process",
     says="A fenced sink in this process's memory. Gone when the process ends; other processes see another one.",
     archetype=Archetype.FENCED,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.FENCED, Ability.DRILLED}),
     connector="workers.connectors.sinks.memory.Memory",
     is_in_process=True,
     options=(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Installer, Kind, Option
@@ -123,6 +124,7 @@ KIND = Kind(
     label="PostgreSQL with the sink kit",
     says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
     archetype=Archetype.FENCED,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.ORDERED_EFFECT, Ability.FENCED, Ability.DRILLED}),
     check=kit_options,
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
     installer=Installer("the sink kit", TRADES, "workers.connectors.sinks.kit.putting"),

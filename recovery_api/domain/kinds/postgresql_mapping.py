@@ -1,13 +1,18 @@
-"""How a PostgreSQL table's columns are mapped to events: shared by every kind that reads a table as it is."""
+"""How a PostgreSQL table's or view's columns are mapped to events: shared by every kind that reads one as it is.
+
+What a mapped value may be written as, `recovery_api.domain.mapping` says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import TABLE_SPELLINGS, Spelling
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Gaps, Option
+from recovery_api.domain.mapping import ON_PATHS, Condition, Term, filter_parse, filter_text, term_parse
 
 OPS = ("insert", "update", "delete")
 IDENTIFIER_BYTES = 63
@@ -37,9 +42,23 @@ CONNECTION_OPTIONS = (
     ),
 )
 
-MAPPING_OPTIONS = (
+CONTENT_FORMATS = {
+    "json": "JSON in a json, jsonb or text column",
+    "escaped": "JSON inside a JSON string, or JSON as it is",
+    "text": "a text",
+    "bytes": "bytea",
+    "hex": "bytes written as hex digits",
+    "base64": "bytes written as base64",
+    "json_bytes": "JSON as UTF-8 in bytea",
+    "text_bytes": "text as UTF-8 in bytea",
+}
+"""Contents of bytes (bytes, hex, base64) are one JSON string of `\\x` and the hex, so that they compare with each other."""
+
+MAY_BE = "A column, column->a->b (JSON), =constant, or joined.column."
+
+_OPTIONS = (
     Option("schema", "The table's schema, exactly as the catalogue spells it.", default="public"),
-    Option("table", "The table, exactly as the catalogue spells it, without quotes.", is_required=True),
+    Option("table", "The table or view, exactly as the catalogue spells it, without quotes.", is_required=True),
     Option(
         "coordinate",
         "The column that orders the history; two for xid8_bigint: transaction id, number.",
@@ -51,26 +70,43 @@ MAPPING_OPTIONS = (
         "What the coordinate is: bigint, unsigned, pg_lsn, or xid8_bigint for two columns.",
         type="choice",
         default=Spelling.BIGINT.value,
-        choices=tuple(spelling.value for spelling in Spelling),
+        choices=tuple(spelling.value for spelling in TABLE_SPELLINGS),
     ),
-    Option("event_id", "The column of the event's own id; shown, never matched."),
-    Option("key", "The column that says whose event it is."),
-    Option("op", "The column that says insert, update or delete. Without one every row is `op_constant`."),
-    Option("op_constant", "What every row is, where no column says it.", type="choice", default="insert", choices=OPS),
+    Option("event_id", f"The event's own id; shown, never matched. {MAY_BE}"),
+    Option("key", f"Whose event it is. {MAY_BE}"),
+    Option("op", f"What says insert, update or delete. Without it every row is `op_constant`. {MAY_BE}"),
+    Option("op_constant", "What every row is, where nothing says it.", type="choice", default="insert", choices=OPS),
     Option(
         "op_values",
-        "How the op column's values read, value to op: c=insert, u=update, d=delete. Without it they are the ops.",
+        "How the values of `op` read, value to op: c=insert, u=update, d=delete. Without it they are the ops.",
         type="columns",
     ),
-    Option("content", "The column of the event's content."),
+    Option("content", f"The event's content. {MAY_BE}"),
     Option(
         "content_format",
-        "How the content column is read: json, text (a JSON string), bytes (a JSON string of its hex).",
+        "How the content is read: " + "; ".join(f"{name}: {says}" for name, says in CONTENT_FORMATS.items()) + ".",
         type="choice",
         default="json",
-        choices=("json", "text", "bytes"),
+        choices=tuple(CONTENT_FORMATS),
+    ),
+    Option(
+        "filter",
+        "Which rows count, column comparison value: state = 'sent' and kind in ('a', 'b') and deleted_at is null.",
+    ),
+    Option("joined_table", "One more table, whose columns are then mapped as joined.column."),
+    Option("joined_schema", "The joined table's schema. Without it: the table's own."),
+    Option(
+        "joined_on",
+        "Which columns must be equal, own=theirs: order_id=id. Theirs must be unique.",
+        type="columns",
+    ),
+    Option(
+        "preset",
+        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
     ),
 )
+
+MAPPING_OPTIONS = tuple(replace(option, decides=True) for option in _OPTIONS)
 
 
 def spelling_of(options: Mapping[str, Any]) -> Spelling:
@@ -114,9 +150,74 @@ def mapping_check(kind: str, options: Mapping[str, Any], column_options: tuple[s
         )
     names = [("schema", options["schema"]), ("table", options["table"])]
     names += [("coordinate", name) for name in coordinate]
-    names += [(option, options[option]) for option in column_options if options.get(option)]
     for option, name in names:
         identifier_check(f"{kind}.{option}", name)
+    _joined_check(kind, options)
+    for option in column_options:
+        if text := options.get(option):
+            _text_check(f"{kind}.{option}", text)
+    for condition in filter_of(options, f"{kind}.filter"):
+        _text_check(f"{kind}.filter", condition.column)
+
+
+def filter_of(options: Mapping[str, Any], field: str = "filter") -> tuple[Condition, ...]:
+    """The conditions that a row must meet, all of them; none where every row counts. Raises: BadInput."""
+    text = options.get("filter")
+    return filter_parse(field, text) if text else ()
+
+
+def filter_says(options: Mapping[str, Any]) -> str | None:
+    """The filter as it is shown and digested; None where every row counts."""
+    return filter_text(filter_of(options)) or None
+
+
+def joined_place(options: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Schema and name of the joined table; None without one."""
+    name = options.get("joined_table")
+    return (options.get("joined_schema") or options["schema"], name) if name else None
+
+
+def _joined_check(kind: str, options: Mapping[str, Any]) -> None:
+    table, on = options.get("joined_table"), options.get("joined_on")
+    for option in ("joined_schema", "joined_on"):
+        if options.get(option) and not table:
+            raise BadInput(f"{kind}.{option}", "is given without a joined table", "Name joined_table, or leave it out.")
+    if not table:
+        return
+    if not on:
+        raise BadInput(f"{kind}.joined_on", "is missing", "Say which columns must be equal: own=theirs.")
+    for option, name in _joined_names(options, on):
+        identifier_check(f"{kind}.{option}", name)
+
+
+def _joined_names(options: Mapping[str, Any], on: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    yield "joined_table", options["joined_table"]
+    if options.get("joined_schema"):
+        yield "joined_schema", options["joined_schema"]
+    for own, theirs in on.items():
+        yield from (("joined_on", own), ("joined_on", theirs))
+
+
+def _text_check(field: str, text: str) -> None:
+    """What can be said of a mapped value before the catalogue is seen. Raises: BadInput."""
+    term = term_parse(field, text)
+    for part in [text] if term.is_constant else term.path:
+        if "\x00" in part:
+            raise BadInput(field, "holds a NUL", "PostgreSQL keeps no text with one.")
+    if not term.is_constant:
+        identifier_check(field, term.column)
+
+
+def condition_check(condition: Condition, term: Term) -> None:
+    """Nothing, where a filter may compare what `term` means in the catalogue. Raises: BadInput."""
+    if term.is_constant or term.is_joined:
+        problem = f"{condition.column!r} is no column of the table itself"
+        remedy = "Filter by the table's own columns: a change in another table would move rows in and out unseen."
+        raise BadInput("filter", problem, remedy)
+    if term.path and condition.comparison not in ON_PATHS:
+        problem = f"{condition.column!r} is compared by {condition.comparison.value}"
+        remedy = "What a path gives is text, and as text 10 comes before 9: compare it with =, <> or in."
+        raise BadInput("filter", problem, remedy)
 
 
 def identifier_check(field: str, name: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds.base import Kind, Option, Retention
 from recovery_api.domain.kinds.postgresql_mapping import (
     CONNECTION_OPTIONS,
@@ -79,7 +81,8 @@ KIND = Kind(
         Option("commit_xid", "An xid8 column with the writing transaction: shows rows that came from another cluster."),
         Option(
             "retention",
-            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown.",
+            "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown."
+            " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
             type="choice",
             default="keeps",
             choices=tuple(one.value for one in Retention),
@@ -98,6 +101,13 @@ KIND = Kind(
             "numbers_are_drawn_in_insert",
             "Your word, recorded with your name, that no client draws or supplies a coordinate of its own, where the catalogue"
             " cannot show it.",
+            type="boolean",
+            default=False,
+            is_word=True,
+        ),
+        Option(
+            NO_REUSE,
+            "Your word, recorded with your name, that no event id is ever used again. Asked where the record knows only ids.",
             type="boolean",
             default=False,
         ),
@@ -121,6 +131,7 @@ KIND = Kind(
             maximum=3600,
         ),
     ),
+    abilities=frozenset({Ability.JOINED_SNAPSHOT}),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
     check=check,
     spelling=spelling_of,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.postgresql_ids import IDENTITY_OPTIONS, ids_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "entry", "generation", "admitted_in")
@@ -15,6 +19,12 @@ COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "
 
 def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
+    ids_check(options)
+    if is_by_event_id(options):
+        return
+    if not options.get("coordinate"):
+        remedy = "Name the column that orders the history; or say identity=event_id, where the table knows only ids."
+        raise BadInput("postgresql_table.coordinate", "is missing", remedy)
     mapping_check("postgresql_table", options, COLUMN_OPTIONS)
     head = options.get("head")
     if head is not None and len(head) != len(options["coordinate"]):
@@ -22,14 +32,21 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
+def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
+    is_effect = options["is_effect"] and not is_by_event_id(options)
+    return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
+
+
 KIND = Kind(
     name="postgresql_table",
     end="sink",
     label="PostgreSQL table as a record",
-    says="An existing PostgreSQL table that records what was accepted. Only read; it has no fence, and says so.",
+    says="An existing PostgreSQL table that records what was accepted. It has no fence, and says so; it is written only where"
+    " its rows are said to be the effect.",
     options=(
         *CONNECTION_OPTIONS,
-        *MAPPING_OPTIONS,
+        *(replace(one, is_required=False) if one.name == "coordinate" else one for one in MAPPING_OPTIONS),
+        *IDENTITY_OPTIONS,
         Option("digest", "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits."),
         Option("accepted_at", "A timestamp column: when it was accepted. For display only."),
         Option("entry", "A number column that ascends in order of acceptance."),
@@ -42,13 +59,28 @@ KIND = Kind(
         Option("admitted_in", "An xid8 column: the transaction that admitted the entry."),
         Option(
             "is_append_only",
-            "Your word that rows are never updated or deleted. Without it every verdict from this record is unknown.",
+            "Your word that rows are never updated or deleted. Not said: yes for coordinates; of ids it must be said. Said"
+            " no: every verdict from this record is unknown.",
             type="boolean",
-            default=True,
+        ),
+        Option(
+            "is_effect",
+            "Your word that a row of this table is the effect itself, and not the mark of one that happens elsewhere."
+            " Without it nothing is ever written here.",
+            type="boolean",
+            default=False,
+        ),
+        Option(
+            "drill_connection",
+            "Where the connection string of a login that may make a drill's schema with a copy of the table is kept:"
+            " env:FENCEPOST_END_NAME or file:/path. Without it drills use `connection`.",
+            "reference",
         ),
     ),
-    connector="workers.connectors.sinks.postgresql_table.PostgresqlTable",
+    connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
+    withheld=_record_alone,
     check=check,
     spelling=spelling_of,
     example={
@@ -62,6 +94,8 @@ KIND = Kind(
     shows=(
         "Whether the table and its columns are there and this login may read every row.",
         "Whether it is the primary, and so whether what is read is the whole record.",
+        "Whether this login may lock the table and insert there, and what to grant; whether a unique constraint refuses what"
+        " a relay sends late; which triggers and foreign keys an insert meets.",
         "A few rows, as mapped.",
     ),
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from recovery_api.management.auditing import audit_shown
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
-from recovery_api.management.commands.audit import audit_shown
 from recovery_api.management.commands.plan import plan_shown
 from recovery_api.management.recoveries import recovery_shown
 from recovery_api.management.waiting import intent_await, intent_problem, progress_line, wait_arguments

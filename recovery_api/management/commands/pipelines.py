@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadFile, BadInput
 from recovery_api.domain.outcomes import exit_code_worst
+from recovery_api.management.auditing import audit_ask
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
@@ -54,6 +55,7 @@ class Command(FencepostCommand):
         add.add_argument("--author-may-approve", action="store_true", help="a plan's author may approve it")
         add.add_argument("--file", help="a .json or .toml file with " + ", ".join(MEMBERS))
         add.add_argument("--no-test", action="store_true", help="register it without testing its ends")
+        add.add_argument("--audit", action="store_true", help="audit it as soon as it is registered")
         wait_arguments(add, seconds=TEST_SECONDS)
         edit = subcommand_add(subparsers, "edit", "change options or the rule about approvers; waiting plans lapse")
         edit.add_argument("name")
@@ -128,8 +130,12 @@ class Command(FencepostCommand):
                 lines = [*failed.lines, "The pipeline was not registered (--no-test registers it untested)."]
                 return Shown({**failed.body, "registered": False}, lines, failed.code)
         row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
-        next_step = f"Next: {command_line('audit', name, '--wait')}"
-        return Shown({**row, "registered": True}, [f"Registered {pipeline_lines(row)[0]}", next_step])
+        lines = [f"Registered {pipeline_lines(row)[0]}"]
+        if options["audit"]:
+            audited = audit_ask(pipeline_get(name), now, options, self.stderr)
+            return Shown({**row, "registered": True, "audit": audited.body}, [*lines, *audited.lines], audited.code)
+        lines.append(f"Next: {command_line('audit', name, '--wait')}")
+        return Shown({**row, "registered": True}, lines)
 
     def _edit(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])

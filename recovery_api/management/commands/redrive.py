@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from recovery_api.domain.conditions import LATER_EVENTS_CONFIRMED
+from recovery_api.domain.attestations import KINDS
 from recovery_api.management.base import FencepostCommand, Shown
 from recovery_api.management.recoveries import recovery_follow
 from recovery_api.management.waiting import wait_arguments
@@ -13,7 +13,7 @@ from recovery_api.services.recoveries import recovery_request
 
 
 class Command(FencepostCommand):
-    help = "Apply an approved plan: claim, arm, fire, verify, hand over. Asked twice, it is one recovery."
+    help = "Apply an approved plan, by the plan's strategy, until its outcome is verified. Asked twice, it is one recovery."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -25,7 +25,7 @@ class Command(FencepostCommand):
             action="append",
             default=[],
             metavar="TEXT",
-            help=f"what you attest; {LATER_EVENTS_CONFIRMED}: the plan's keys with a later accepted event may be sent",
+            help="what you attest, where the plan asks for it: " + "; ".join(one.form for one in KINDS.values()),
         )
         wait_arguments(parser)
 

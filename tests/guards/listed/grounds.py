@@ -117,14 +117,14 @@ GUARDS = (
     ),
     Guard(
         "another server or table passes for the one that was proven",
-        "workers/spark/jobs/grounds.py",
+        "workers/evidence/grounds.py",
         "    return bool(now.incarnation) and (now.catalogue, now.incarnation) == (then.catalogue, then.incarnation)\n",
         "    return True\n",
         ("tests/unit/test_pinned.py::test_a_frontier_proven_before_stands_for_its_own_catalogue_and_incarnation_only",),
     ),
     Guard(
         "a right that was granted later does not end the proof",
-        "workers/spark/jobs/grounds.py",
+        "workers/evidence/grounds.py",
         "        elif safe.standing is not Standing.ASSUMED and safe.catalogue != found.safe.catalogue:\n",
         "        elif False:\n",
         ("tests/unit/test_pinned.py::test_a_ground_ends_where_the_catalogue_shows_something_else_than_at_the_pin",),

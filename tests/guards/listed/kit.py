@@ -27,7 +27,7 @@ GUARDS = (
         f"{SQL}/admission.sql",
         "        RETURN 'paused';\n",
         "        RETURN 'admitted';\n",
-        ("tests/contract/test_fenced_sink.py::test_words_of_a_delivery",),
+        ("tests/contract/fenced/test_fenced.py::test_words_of_a_delivery",),
     ),
     Guard(
         "a generation that nobody allocated raises the fence",
@@ -83,7 +83,7 @@ BEGIN
         f"{SQL}/claim.sql",
         "    IF claim_lock.generation < (SELECT p.fence FROM {schema}.kit p) THEN\n",
         "    IF false THEN\n",
-        ("tests/contract/test_fenced_sink.py::test_settlement_of_each_end",),
+        ("tests/contract/fenced/test_fenced.py::test_settlement_of_each_end",),
     ),
     Guard(
         "a claim is granted beside deliveries that are under way",

@@ -38,7 +38,7 @@ GUARDS = (
     Guard(
         "steps of the protocol are skipped",
         f"{SERVICES}/recoveries.py",
-        "    if not move_is_allowed(expected, to):\n",
+        "    if not plan_strategy(recovery.plan).move_is_allowed(expected, to):\n",
         "    if False:\n",
         (f"{CONTROL}/test_recoveries.py::test_steps_are_not_skipped",),
     ),
@@ -110,7 +110,7 @@ GUARDS = (
     ),
     Guard(
         "a person's wish to hold is passed over before the fire",
-        "workers/recovery/protocol.py",
+        "workers/recovery/strategies/fenced.py",
         "        unless_asked(self.recovery, self.report)\n        self._move(RecoveryState.FIRING",
         "        self._move(RecoveryState.FIRING",
         (
@@ -121,8 +121,8 @@ GUARDS = (
     ),
     Guard(
         "what others passed is called refused",
-        "workers/recovery/protocol.py",
-        """        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._claim_wait())) is not None:
+        "workers/recovery/strategies/fenced.py",
+        """        if (passed := own_claims.passed_by_another(self.recovery, self.sink, self._wait())) is not None:
             return self._end_fenced(passed.generation, passed.superseded_by, asdict(passed))
 """,
         "",
@@ -163,8 +163,8 @@ GUARDS = (
     Guard(
         "a sink that is behind its memory is not taken for restored",
         "recovery_api/domain/restores.py",
-        "    if said.counter < remembered.counter:\n",
-        "    if False:\n",
+        "(now is None or now < before)",
+        "now is None",
         ("tests/unit/test_restores.py::test_sink_behind_its_memory_was_restored",),
     ),
 )

@@ -84,6 +84,18 @@ def test_sink_is_cleared_by_a_raised_counter_and_a_full_audit(pipeline, now, lat
     assert not remember(sink, raised, later(seconds=4)).is_restored
 
 
+def test_sink_without_a_counter_is_found_replaced_and_cleared_by_a_full_audit(pipeline, now, later):
+    sink = pipeline.sink
+    record(pipeline, now)
+    assert not remember(sink, SinkMemory("table 1"), now).is_restored
+    finding = remember(sink, SinkMemory("table 2"), later(seconds=1))
+    assert finding.is_restored and "counter" not in finding.says
+    assert not pipeline.audits.filter(void_since__isnull=True).exists()
+    whole = record(pipeline, later(seconds=2))
+    sink_clear(sink, SinkMemory("table 2"), audit=whole, is_record_whole=True, actor="worker", now=later(seconds=3))
+    assert not remember(sink, SinkMemory("table 2"), later(seconds=4)).is_restored
+
+
 def test_settling_a_sink_is_one_intent_of_its_pipeline(pipeline, now):
     intent = sink_settle_request(pipeline.sink, actor="on-call", now=now)
     assert (intent.action, intent.sink_id, intent.pipeline_id) == ("settle", pipeline.sink_id, pipeline.id)

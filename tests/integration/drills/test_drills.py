@@ -120,7 +120,7 @@ def test_a_sink_that_cannot_be_drilled_is_not_applicable_and_says_what_it_yields
     code, body, _ = command("mails", "--here", "--json")
     assert (code, body["state"]) == (0, DrillState.NOT_APPLICABLE), body
     assert {result["verdict"] for result in body["results"]} == {"not_applicable"}
-    assert all("two attestations" in result["yields"] for result in body["results"])
+    assert all("no recovery runs" in result["yields"] for result in body["results"])
 
 
 def test_a_worker_that_dies_in_a_drill_leaves_what_its_successor_takes_away(

@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from recovery_api.domain.drills import DrillName, DrillVerdict
 from recovery_api.domain.errors import AccessDenied, Refused
 from tests.contract.sink_engines import batch_make, kit_make
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit import drilling
 from workers.connectors.sinks.kit.install import kit_install
 from workers.drills.script import drill_play
@@ -40,7 +40,7 @@ class Drilled:
         if prepare:
             self.admin.execute(prepare)  # type: ignore[call-overload]
         kit_install(self.admin, self.kit)
-        self.sink = connector_make("postgresql_kit", self.options)
+        self.sink = delivery_make("postgresql_kit", self.options)
         self.sink.deliver(0, pa.Table.from_batches([batch_make(1)]))
         generation = int(self.sink.generation_allocate("recoverer", "test").data["generation"])
         assert self.sink.claim(generation, {}).word == "granted"
@@ -223,7 +223,7 @@ def test_a_login_that_may_make_no_namespace_is_told_what_to_grant(drilled: Drill
     assert "drill_connection" in str(refused.value)
     (drilled.directory / "stronger").write_text(drilled.dsn)
     options = {**drilled.options, "drill_connection": f"file:{drilled.directory / 'stronger'}"}
-    drilled.sink = connector_make("postgresql_kit", options)
+    drilled.sink = delivery_make("postgresql_kit", options)
     assert drilled.play(DrillName.CHECKPOINT_CRASH).verdict is DrillVerdict.PASSED
 
 

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from tests.contract.sink_engines import batch_make, digest_make, kit_make
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit import Names, kit_sql, names_get
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.releases import Release
@@ -64,7 +64,7 @@ class KitWorld:
         """The connector, speaking as this login."""
         reference = directory / "login"
         reference.write_text(login)
-        return connector_make("postgresql_kit", {"connection": f"file:{reference}", **self.options})
+        return delivery_make("postgresql_kit", {"connection": f"file:{reference}", **self.options})
 
     def connect(self, dsn: str, application: str = "test", autocommit: bool = True) -> psycopg.Connection[Any]:
         connection = psycopg.connect(dsn, autocommit=autocommit, application_name=application)

@@ -149,6 +149,6 @@ def test_r5_both_fenced_kinds_answer_alike(world: KitWorld, memory: Callable[[],
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Callable[[], Any]:
-    from workers.connectors.registry import connector_make
+    from workers.connectors.registry import delivery_make
 
-    return lambda: connector_make("memory", {"name": str(tmp_path)})
+    return lambda: delivery_make("memory", {"name": str(tmp_path)})

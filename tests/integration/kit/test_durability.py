@@ -16,7 +16,7 @@ from tests.contract.sink_engines import batch_make, digest_make, kit_make
 from workers.connectors.postgresql.connection import Address
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make, source_make
 from workers.connectors.sinks.kit.install import kit_install
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.services import Place
@@ -43,7 +43,7 @@ class CrashingSink:
         reference.write_text(self.server.url)
         self.address = Address(f"file:{reference}")
         self.options = {"connection": self.address.reference}
-        self.sink = connector_make("postgresql_kit", {**self.options, "prefix": "kit"})
+        self.sink = delivery_make("postgresql_kit", {**self.options, "prefix": "kit"})
 
     def run(self, *statements: str) -> None:
         with psycopg.connect(self.server.url, autocommit=True) as connection:
@@ -118,7 +118,7 @@ def test_t9_what_a_relay_commits_lowered_again_is_read_only_once_it_is_flushed(c
 
 def test_t9_a_source_is_read_only_once_what_it_shows_is_flushed(crashing: CrashingSink) -> None:
     mapping = {"table": "outbox", "coordinate": ["number"], "key": "key", "op": "op", "content": "content"}
-    source = connector_make("postgresql_outbox", {**crashing.options, **mapping, "grace_seconds": 1})
+    source = source_make("postgresql_outbox", {**crashing.options, **mapping, "grace_seconds": 1})
     crashing.run("SET synchronous_commit = off", "INSERT INTO outbox VALUES (1, 'k', 'insert', '1')")
     with source.hold_snapshot() as reading:
         head = reading.lanes["0"].head

@@ -13,7 +13,7 @@ from recovery_api.domain.claims import Settlement, settlement
 from recovery_api.domain.errors import Refused, SinkBusy, Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make, event_make, rows_make
 from tests.integration.kit.kit_world import KitWorld
-from workers.connectors.base import BatchDigest
+from workers.connectors.readings import BatchDigest
 from workers.connectors.sinks.kit import staging
 
 HELD_EFFECT = """

@@ -14,7 +14,7 @@ from recovery_api.domain.errors import Unsuitable
 from tests.contract.sink_engines import batch_make, digest_make
 from tests.integration.kit.kit_world import KitWorld
 from workers.connectors.readings import CoordinateRange, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit import KIT_VERSION
 from workers.connectors.sinks.kit.releases import Release, releases_of
 
@@ -138,7 +138,7 @@ def test_r6_kit_in_a_database_of_another_name_is_the_same_kit(world: KitWorld, t
     """Its roles are named after the database it was installed in: a copy of that database has another name."""
     options = {name: value for name, value in world.options.items() if name != "prefix"}
     (tmp_path / "recoverer").write_text(world.recoverer)
-    sink = connector_make("postgresql_kit", {"connection": f"file:{tmp_path / 'recoverer'}", **options})
+    sink = delivery_make("postgresql_kit", {"connection": f"file:{tmp_path / 'recoverer'}", **options})
     assert sink.kit.prefix is None
     assert {path for path, _, _ in sink.undisciplined_paths()} <= {"superuser"}
     assert sink.capability().has_fence

@@ -19,7 +19,7 @@ from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.evidence_classes import EvidenceClass
 from recovery_api.domain.findings import Cause, FindingWord
 from recovery_api.domain.pipelines import OPTIONS
-from recovery_api.domain.recovery_steps import STEPS
+from recovery_api.domain.strategies import STRATEGIES
 from recovery_api.management.lines import plan_lines, recovery_lines
 from recovery_api.selectors.fleet import pipeline_status
 from tests.integration.pages.fleet import audit_make, pipeline_make, plan_make
@@ -51,7 +51,7 @@ def test_w_no_list_of_words_speaks_the_protocols_words() -> None:
     listed = [
         *(row.means for word in (FindingWord, Cause, EvidenceClass) for row in word),
         *(row.remedy for row in EvidenceClass),
-        *(word for step in STEPS for word in step[1:]),
+        *(word for one in STRATEGIES.values() for step in one.steps for word in (step.name, step.says)),
         *(stop.says for stop in stops_of({}, "unknown", Spelling.BIGINT, None, None)),
     ]
     assert [text for text in listed if NOT_FOR_PEOPLE.search(text)] == []

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from workers.connectors.readings import CoordinateRange, Reading, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import record_make, source_make
 
 WHOLE = CoordinateRange("0", None, None)
 
@@ -32,11 +32,11 @@ class Bench:
 
     def source(self, table: str = "outbox", coordinate: Any = "id", dsn: str | None = None, **options: Any) -> Any:
         given = {"connection": self.reference(dsn), "table": table, "coordinate": coordinate, "grace_seconds": 0}
-        return connector_make("postgresql_outbox", {**given, **options})
+        return source_make("postgresql_outbox", {**given, **options})
 
     def sink(self, table: str = "accepted", coordinate: Any = "id", dsn: str | None = None, **options: Any) -> Any:
         given = {"connection": self.reference(dsn, "sink_dsn"), "table": table, "coordinate": coordinate}
-        return connector_make("postgresql_table", {**given, **options})
+        return record_make("postgresql_table", {**given, **options})
 
     def session(self, **settings: Any) -> psycopg.Connection[Any]:
         """Another client's connection, not autocommit; closed with the bench."""

@@ -10,6 +10,7 @@ import pytest
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput, NotFound, Refused, SnapshotLost, Unreachable, Unsuitable
+from recovery_api.domain.restores import restore_find
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, digests, history, rows_of
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import canonical
@@ -54,6 +55,17 @@ def test_a_record_is_read_in_the_shape_of_evidence_with_its_duplicates(bench: Be
     assert all(row["admitted_in"] and row["accepted_at"].tzinfo for row in rows)
     assert list(accepted(sink)[0]) == ["position", "ordinal", "head_position", "head_ordinal", "entry"]
     assert list(accepted(sink, with_head=False)[0]) == ["position", "ordinal"]
+
+
+def test_a_table_made_anew_under_the_same_name_is_another_incarnation(bench: Bench) -> None:
+    bench.run.execute(RECORD)
+    sink = bench.sink(**MAPPED)
+    before = sink.said()
+    assert before.incarnation and (before.counter, before.fence) == (None, None)
+    assert sink.said() == before
+    bench.run.execute("DROP TABLE accepted")
+    bench.run.execute(RECORD)
+    assert restore_find(before, sink.said()).is_restored
 
 
 def test_a_record_says_that_it_has_no_fence_everywhere(bench: Bench) -> None:

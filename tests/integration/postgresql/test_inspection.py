@@ -78,7 +78,7 @@ def test_a_credential_that_is_not_there_is_named_by_its_reference(bench: Bench) 
         ({"key": "content"}, Unsuitable, "cannot be the key"),
         ({"committed_at": "key"}, Unsuitable, "committed_at"),
         ({"commit_xid": "id"}, Unsuitable, "xid8"),
-        ({"table": "seen"}, Unsuitable, "is a view"),
+        ({"table": "seen"}, Unsuitable, "is a materialized view"),
         ({"table": "numbers"}, Unsuitable, "is a sequence"),
         ({"table": 'x"; DROP TABLE outbox; --'}, NotFound, "DROP TABLE"),
         ({"table": "outbox WHERE false"}, NotFound, "'outbox'"),
@@ -90,7 +90,7 @@ def test_what_is_mapped_wrong_is_named_with_what_is_nearest(
 ) -> None:
     bench.run.execute(TABLE)
     bench.run.execute("INSERT INTO outbox VALUES (1, 'k', 'insert', '{}')")
-    bench.run.execute("CREATE VIEW seen AS SELECT * FROM outbox; CREATE SEQUENCE numbers")
+    bench.run.execute("CREATE MATERIALIZED VIEW seen AS SELECT * FROM outbox; CREATE SEQUENCE numbers")
     source = bench.source(**options)
     report = source.test()
     assert says in problem_of(report)

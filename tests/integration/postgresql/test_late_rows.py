@@ -12,7 +12,7 @@ from tests.integration.postgresql.mapped_tables import WHOLE, Bench
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.readings import LateRows, Width
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import source_make
 
 TABLE = "CREATE TABLE outbox (id bigint PRIMARY KEY, content jsonb)"
 PARTITIONED = """
@@ -30,7 +30,7 @@ def looked(bench: Bench, meanwhile: Callable[[], None], f: int = 10, **options: 
         with source.hold_snapshot() as reading:
             handle = {**reading.handle, "pinned": pinned.handle["pinned"]}
             late = LateRows(Coordinate(f))
-            other = connector_make("postgresql_outbox", source.options)  # as a task far away makes it
+            other = source_make("postgresql_outbox", source.options)  # as a task far away makes it
             for _ in other.read_history(type(reading)(reading.identity, handle), WHOLE, Width.PAYLOAD, late=late):
                 pass
     return late

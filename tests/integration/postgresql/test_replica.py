@@ -21,9 +21,9 @@ from tests.integration.postgresql.mapped_tables import Bench, history, lane, spe
 from workers.connectors.readings import Width
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.services import Place
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import AuditRequest, evidence_read
 from workers.recovery.verdicts import findings_page, lane_verdicts
-from workers.spark.jobs.audit import AuditRequest, evidence_read
-from workers.spark.ranges import EndSpec
 
 pytestmark = pytest.mark.slow
 

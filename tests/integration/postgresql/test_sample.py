@@ -18,7 +18,7 @@ from tests.integration.postgresql.mapped_tables import Bench
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.opening import table_open
 from workers.connectors.postgresql.sample import SAMPLE_CHARACTERS, newest_read
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit.install import kit_install
 
 TABLE = (
@@ -157,7 +157,7 @@ def test_kit_shows_its_latest_acceptances_though_newer_numbers_were_drawn_for_no
     options = options_parse(kind_get("postgresql_kit"), {"connection": f"file:{tmp_path / 'kit'}"})
     with psycopg.connect(dsn, autocommit=True) as connection:
         kit_install(connection, kit_options(options))
-        sink = connector_make("postgresql_kit", options)
+        sink = delivery_make("postgresql_kit", options)
         assert sink.test().sample["rows"] == []
         for id_ in range(7):
             connection.execute(

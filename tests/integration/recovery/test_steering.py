@@ -94,7 +94,7 @@ def test_l10_a_worker_told_to_end_stops_before_the_second_part_and_gives_the_int
         if point == Point.AFTER_FIRE:
             told_to_end()
 
-    monkeypatch.setattr("workers.recovery.protocol.crash_point", crash_point)
+    monkeypatch.setattr("workers.recovery.strategies.fenced.crash_point", crash_point)
     assert not runners.intent_run(str(intent.id), "told to end")
     monkeypatch.undo()
     intent.refresh_from_db()
@@ -146,7 +146,7 @@ def test_l1_work_that_stands_still_is_given_back_and_interrupted_while_its_proce
         if point == Point.AFTER_CLAIM:
             threading.Event().wait(300)  # as recv() on a connection whose packets are swallowed
 
-    monkeypatch.setattr("workers.recovery.protocol.crash_point", crash_point)
+    monkeypatch.setattr("workers.recovery.strategies.fenced.crash_point", crash_point)
     assert not runners.intent_run(str(intent.id), "stands still")
     monkeypatch.undo()
     intent.refresh_from_db()

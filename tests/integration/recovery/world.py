@@ -23,7 +23,7 @@ from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.pipelines import pipeline_create
 from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.services.recoveries import recovery_request
-from workers.connectors.registry import connector_make
+from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.kit.install import kit_install
 from workers.evidence import schemas
 from workers.runners import intent_run
@@ -122,7 +122,7 @@ class World:
         self.sink_dsn = backup
 
     def sink(self) -> Any:
-        return connector_make("postgresql_kit", self.sink_options)
+        return delivery_make("postgresql_kit", self.sink_options)
 
     def accepted_keys(self) -> list[str]:
         """The record's keys in order of acceptance, read by plain SQL."""

@@ -17,7 +17,8 @@ def memory_compare(world: World, state: State) -> tuple[State, bool]:
     memory = finding.memory
     is_restored = control.is_restored or finding.is_restored
     control = control._replace(
-        memory=(memory.counter, memory.fence, memory.last_entry or 0, int(memory.identity)), is_restored=is_restored
+        memory=(memory.counter or 0, memory.fence or 0, memory.last_entry or 0, int(memory.incarnation)),
+        is_restored=is_restored,
     )
     return state._replace(control=control), is_restored and world.has(Rule.RESTORE_STOPS)
 
@@ -27,7 +28,7 @@ def sink_clear(state: State) -> State:
     control, sink = state.control, state.sink
     sink = sink._replace(counter=max(sink.counter, control.memory[0], control.memory[1]) + 1)
     said = _says(sink)
-    memory = (said.counter, said.fence, said.last_entry or 0, sink.incarnation)
+    memory = (sink.counter, sink.fence, said.last_entry or 0, sink.incarnation)
     return state._replace(sink=sink, control=control._replace(memory=memory, is_restored=False))
 
 

@@ -26,10 +26,16 @@ class Column:
     default: str | None
     is_readable: bool
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a task far away needs to read it."""
+        return {"type": self.type, "scale": self.scale, "is_not_null": self.is_not_null}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table. `leaves` are the tables that hold its rows (itself, or its partitions), by oid and printed name."""
+    """One table or view. `leaves` are the tables that hold its rows (itself, its partitions, or those that the view
+    reads), by oid and printed name; `over` names the tables of a view, `definition` is the digest of what it says."""
 
     oid: int
     schema: str
@@ -40,6 +46,12 @@ class Table:
     columns: dict[str, Column]
     leaves: dict[int, str]
     detaching: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+    definition: str = ""
+
+    @property
+    def is_view(self) -> bool:
+        return self.relkind == "v"
 
 
 @dataclass(frozen=True, slots=True)

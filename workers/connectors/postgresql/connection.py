@@ -116,11 +116,12 @@ def endpoint_describe(conninfo: str, reference: str) -> str:
 
 @contextmanager
 def connection_open(
-    address: Address, application_name: str = APPLICATION_NAME, step: Step = ASKING
+    address: Address, application_name: str = APPLICATION_NAME, step: Step = ASKING, is_known: bool = False
 ) -> Iterator[AnsweringConnection]:
     """An autocommit connection, closed at the end; inside, the driver's exceptions leave as the product's errors.
 
-    `step`: what is asked over it, which says how long an answer may take (workers.connectors.deadlines).
+    `step`: what is asked over it, which says how long an answer may take (workers.connectors.deadlines). `is_known`: what
+    is asked first shows that the database is one that was looked at before.
 
     Raises: AccessDenied, NotFound (database), Unreachable, NoAnswer, CutShort, BadInput (unreadable connection string);
     Refused for the product's own database.
@@ -140,7 +141,8 @@ def connection_open(
     connection.statement_seconds = address.statement_timeout_seconds
     try:
         with driver_errors(endpoint, address.names), limits_named(connection):
-            own_database_refuse(connection, address.reference)
+            if not is_known:
+                own_database_refuse(connection, address.reference)
             yield connection
     finally:
         connection.close()
@@ -191,7 +193,8 @@ def snapshot_open(
 
     Raises: SnapshotLost where the exported snapshot is gone; those of `connection_open`.
     """
-    with connection_open(address, application_name, step) as connection:
+    # an exported snapshot can be joined in its own database alone, and whoever exported it has looked
+    with connection_open(address, application_name, step, is_known=snapshot is not None) as connection:
         transaction_begin(connection, address, snapshot)
         yield connection
 

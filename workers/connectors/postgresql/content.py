@@ -27,9 +27,6 @@ from workers.evidence.schemas import BATCH, DIGEST
 COORDINATES_A_STATEMENT = 10_000
 BATCH_BYTES = 8 * 2**20
 
-LANE = SINGLE_LANE
-"""The lane of a table, which is one log."""
-
 HANDED_OVER = ("event_id", "op", "key", "content")
 """Text columns of schemas.BATCH after the coordinate."""
 
@@ -147,7 +144,7 @@ def _rows(
 
 def _several(coordinates: pa.Table, spans_pair: bool) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Lane and distinct held coordinates, COORDINATES_A_STATEMENT at a time, as they come."""
-    lanes = coordinates["lane"].to_pylist() if "lane" in coordinates.column_names else [LANE] * len(coordinates)
+    lanes = coordinates["lane"].to_pylist() if "lane" in coordinates.column_names else [SINGLE_LANE] * len(coordinates)
     rows = zip(lanes, coordinates["position"].to_pylist(), coordinates["ordinal"].to_pylist(), strict=True)
     for lane, of_lane in groupby(rows, key=lambda row: row[0]):
         held = list(dict.fromkeys((position, ordinal) for _, position, ordinal in of_lane if spans_pair or not ordinal))

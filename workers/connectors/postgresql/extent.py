@@ -20,14 +20,12 @@ from recovery_api.domain.errors import Unsuitable
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange
+from workers.connectors.rows import Grid
 
 ROWS_A_BLOCK = 131_072
 CELLS_LEAST, CELLS_MOST = 64, 2048
 PAGES_A_CELL = 8
 PAGES_LEAST = 256
-
-Grid = list[list[int]]
-"""Held coordinates, ascending, as JSON can carry them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     """
     cells = min(max(extent.estimated_rows // ROWS_A_BLOCK, CELLS_LEAST), CELLS_MOST)
     percent = min(100.0, 100.0 * max(PAGES_A_CELL * cells, PAGES_LEAST) / max(pages, 1))
-    sampled = sql.SQL("{} TABLESAMPLE SYSTEM ({}) REPEATABLE (1)").format(mapped.rows, sql.Literal(percent))
+    sampled = mapped.rows_sampled(sql.SQL("TABLESAMPLE SYSTEM ({}) REPEATABLE (1)").format(sql.Literal(percent)))
     components = mapped.coordinate.components
     columns = [packed_integer(str(at), component.send, component.held) for at, component in enumerate(components)]
     null = mapped.coordinate.is_null
@@ -96,13 +94,14 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     return [[int(position), int(ordinal)] for position, ordinal in points]
 
 
-def ranges_of(grid: Grid, lane: str, parts: int) -> list[CoordinateRange]:
-    """At most `parts` ranges that cover the lane, open at both ends, cut at points of the grid."""
-    cuts = [Coordinate(*grid[len(grid) * part // parts]) for part in range(1, parts)] if len(grid) else []
-    cuts = sorted(set(cuts))
-    lows: list[Coordinate | None] = [None, *cuts]
-    highs: list[Coordinate | None] = [*cuts, None]
-    return [CoordinateRange(lane, low, high) for low, high in zip(lows, highs, strict=True)]
+def grid_even(extent: Extent) -> Grid:
+    """Points at even distances between the ends: of a view no pages can be sampled, and its rows are not counted."""
+    if extent.lowest is None or extent.highest is None:
+        return []
+    low, high = extent.lowest.position, extent.highest.position
+    cells = min(max(extent.estimated_rows // ROWS_A_BLOCK, CELLS_LEAST), CELLS_MOST)
+    cuts = {low + (high - low) * at // cells for at in range(1, cells)} | {high}
+    return [[cut, 0] for cut in sorted(cuts)]
 
 
 def blocks_of(grid: Grid, range_: CoordinateRange, rows: int) -> list[CoordinateRange]:

@@ -13,13 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from recovery_api.domain.grounds import Catalogue, Column, Held, Right, Sequence, Set, Setter
+from recovery_api.domain.grounds import Catalogue, Column, Held, Right, Sequence, Set, Setter, moves_of
 from workers.connectors.postgresql.catalogue import Table
+from workers.connectors.postgresql.mapped_rows import filtered_columns
+from workers.connectors.postgresql.opening import Opened
 from workers.connectors.postgresql.safe_frontier import Drawn
 
 TREE = """
@@ -172,6 +175,19 @@ ORDER BY 1, 2
 """  # nosec B608 # built of constants
 """What runs with rights of somebody else: views and rules over the table, definer functions, event triggers. Functions in
 C are left out: only a superuser can bring one in."""
+
+
+def mapped_catalogue_read(connection: psycopg.Connection[Any], opened: Opened) -> Catalogue:
+    """What the catalogue shows now of a mapped table's coordinate, and of the columns that its filter looks at."""
+    mapped, table = opened.mapped, opened.table
+    coordinate = mapped.options["coordinate"]
+    found = catalogue_read(connection, coordinate[0], len(coordinate), table)
+    moves = [
+        move
+        for name in filtered_columns(mapped.options, mapped.types)
+        for move in moves_of(found, catalogue_read(connection, name, 1, table))
+    ]
+    return replace(found, moves=tuple(dict.fromkeys(moves)))
 
 
 def catalogue_read(connection: psycopg.Connection[Any], column: str, width: int, table: Table) -> Catalogue:

@@ -15,24 +15,27 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Spelling, coordinate_format
 from recovery_api.domain.errors import TerminalError, Unreachable
 from recovery_api.domain.grounds import Judged, doubts_say, transaction_ids_judge
+from recovery_api.domain.kinds.base import Retention
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
-from workers.connectors.postgresql.catalogue import RELKINDS
+from workers.connectors.postgresql.catalogue import RELKINDS, table_read
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses
-from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
+from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
 from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.postgresql.mapping_notes import source_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.relay_cursor import cursor_read
-from workers.connectors.postgresql.retention import dropped_unseen
+from workers.connectors.postgresql.retention import DELIVERED_GONE, dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
@@ -51,6 +54,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
     sample: dict[str, Any] | None = None
     try:
         with snapshot_open(address) as connection:
+            facts["columns"] = column_names(connection, options)
             opened = table_open(connection, options, COLUMN_OPTIONS)
             facts |= table_facts(opened)
             weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
@@ -68,11 +72,14 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             if not opened.server.is_in_recovery:
                 foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
             weaknesses += table_weaknesses(connection, opened, extent)
+            weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
                 weaknesses += dropped_unseen(connection, opened, extent)
+            elif options["retention"] == Retention.DELETES_DELIVERED:
+                weaknesses.append(DELIVERED_GONE)
             weaknesses += clock_weaknesses(connection, opened.mapped)
-            problems += op_problems(connection, opened.mapped)
+            problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
             sample = newest_read(connection, opened.mapped, COMMIT_EVIDENCE)
     except (TerminalError, Unreachable) as error:
         problems.append(str(error))
@@ -85,6 +92,11 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
         else:
             facts["relay_cursor"] = "none recorded yet"
     return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample)
+
+
+def column_names(connection: psycopg.Connection[Any], options: Mapping[str, Any]) -> list[str]:
+    """The table's columns in its order, whichever are mapped. Raises: NotFound."""
+    return list(table_read(connection, options["schema"], options["table"]).columns)
 
 
 def table_facts(opened: Opened) -> dict[str, Any]:
@@ -239,7 +251,7 @@ def clock_weaknesses(connection: psycopg.Connection[Any], mapped: MappedTable) -
 
 def _ground(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> tuple[str, list[str]]:
     """The ground a safe frontier will have, and what is weak about it."""
-    found = catalogue_read(connection, options["coordinate"][0], len(options["coordinate"]), opened.table)
+    found = mapped_catalogue_read(connection, opened)
     is_attested = bool(options["numbers_are_drawn_in_insert"])
     judged = Judged(("the coordinate carries no transaction id",), ())
     if opened.mapped.spelling is Spelling.XID8_BIGINT:

@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.connection import Address, snapshot_open
-from workers.connectors.postgresql.content import LANE
 from workers.connectors.postgresql.coordinate_sql import column_of_row
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
@@ -47,6 +47,9 @@ UNSEEN = (
 
 
 NO_XMIN = "Late rows cannot be seen here: a part of the table keeps no xmin (a foreign table, or another access method than heap)."
+NO_XMIN_IN_VIEW = (
+    "Late rows cannot be seen here: a view keeps no xmin. They are found by the next audit, which counts again."
+)
 KEEPS_XMIN = """
 SELECT has_table_privilege(%s::bigint::oid, 'SELECT'), NOT EXISTS (
     SELECT FROM pg_class c LEFT JOIN pg_am m ON m.oid = c.relam
@@ -59,6 +62,8 @@ def late_unseen(connection: psycopg.Connection[Any], opened: Opened) -> str | No
     row = connection.execute(KEEPS_XMIN.encode(), [opened.table.oid, list(opened.table.leaves)]).fetchone()
     assert row is not None
     may_read, is_kept = row
+    if opened.table.is_view:
+        return NO_XMIN_IN_VIEW
     if not is_kept:
         return NO_XMIN
     return None if may_read else UNSEEN
@@ -139,7 +144,7 @@ class LateLook:
         ordered = young.sort_by([(name, "ascending") for name in KEYS])
         ends = [Coordinate(*(ordered[name][at].as_py() for name in KEYS)) for at in (0, -1)]
         high = Coordinate(ends[1].position, ends[1].ordinal + 1) if ends[1].ordinal < INT64_MAX else None
-        within = self.mapped.coordinate.inside(CoordinateRange(LANE, ends[0], high))
+        within = self.mapped.coordinate.inside(CoordinateRange(SINGLE_LANE, ends[0], high))
         components = self.mapped.coordinate.components
         carried = [packed_integer(name, one.send, one.held) for name, one in zip(KEYS, components, strict=False)]
         held = [_coordinates([], [])]

@@ -15,17 +15,24 @@ from psycopg import sql
 
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Unsuitable
-from recovery_api.domain.kinds.postgresql_mapping import OPS
+from recovery_api.domain.kinds.postgresql_mapping import OPS, filter_of
+from recovery_api.domain.mapping import JOINED, Term, term_parse
 from workers.connectors.postgresql import canonical_sql
 from workers.connectors.postgresql.catalogue import Server, Table, column_get
-from workers.connectors.postgresql.coordinate_sql import ROW, TEXTS, CoordinateSql, column_of_row
+from workers.connectors.postgresql.content_sql import CONTENT_TYPES, HANDED_OVER_AS_IS, canonical_of, decoded
+from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
 from workers.connectors.postgresql.identifiers import qualified
+from workers.connectors.postgresql.mapped_rows import (
+    path_json,
+    path_text,
+    path_type,
+    rows_sql,
+    term_column,
+    term_of,
+)
+from workers.connectors.postgresql.ordered import ordered_or_advise
 
 Composable = sql.Composable
-
-JSON_TYPES = ("jsonb", "json", *TEXTS)
-CONTENT_TYPES: dict[str, tuple[str, ...]] = {"json": JSON_TYPES, "text": (), "bytes": ("bytea",)}
-"""Which types a content column may have for each content_format; () is any type that has a text."""
 
 TIME_TYPES = ("timestamptz", "timestamp", "date")
 NOT_TEXT = ("bytea", "json", "jsonb")
@@ -45,22 +52,40 @@ LARGE_OBJECT = (
 
 @dataclass(frozen=True)
 class MappedTable:
-    """`types`: column to type, scale and is_not_null, for the mapped columns. `has_soft_errors`: see canonical_sql."""
+    """`types`: see mapped_rows.Types, for the columns that the mapping names. `has_soft_errors`: see canonical_sql."""
 
     options: Mapping[str, Any]
     types: Mapping[str, Mapping[str, Any]]
     has_soft_errors: bool = True
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], columns: list[str], table: Table, server: Server) -> MappedTable:
-        """From the catalogue. `columns`: every mapped column. Raises: NotFound, Unsuitable."""
-        types = {}
-        for name in [*options["coordinate"], *(options.get("head") or [])]:
+    def of(
+        cls,
+        options: Mapping[str, Any],
+        column_options: tuple[str, ...],
+        table: Table,
+        server: Server,
+        joined: Table | None = None,
+    ) -> MappedTable:
+        """From the catalogue. `column_options`: those whose value is mapped. Raises: BadInput, NotFound, Unsuitable."""
+        coordinate = [*options["coordinate"], *(options.get("head") or [])]
+        for name in coordinate:
             if name in SYSTEM_COLUMNS:
                 raise Unsuitable(f"column {name!r}", *SYSTEM_COLUMN)
-        for name in columns:
-            column = column_get(table, name)
-            types[name] = {"type": column.type, "scale": column.scale, "is_not_null": column.is_not_null}
+        texts = [(option, options[option]) for option in column_options if options.get(option)]
+        texts += [("filter", condition.column) for condition in filter_of(options)]
+        others = [] if joined is None else list(joined.columns)
+        terms = [term_parse(option, text, list(table.columns), others) for option, text in texts]
+        names = [*coordinate, *(options.get("joined_on") or {})]
+        names += [term.column for term in terms if not term.is_joined and not term.is_constant]
+        types = {name: column_get(table, name).facts for name in dict.fromkeys(names)}
+        for term in terms:
+            if term.is_joined:
+                if joined is None:
+                    remedy = "Name joined_table and joined_on, or map a column of the table itself."
+                    raise Unsuitable(f"column {term.name!r}", "is of a joined table, and none is named", remedy)
+                types[term.name] = {**column_get(joined, term.column).facts, "is_joined": True}
+        ordered_or_advise(options, coordinate, table, server)
         mapped = cls(options, types, server.has_soft_errors)
         mapped.types_check()
         return mapped
@@ -71,8 +96,26 @@ class MappedTable:
 
     @property
     def rows(self) -> Composable:
-        """The table under the alias that every expression here names."""
-        return sql.SQL("{} AS {}").format(self.name, sql.Identifier(ROW))
+        """The rows that count, under the alias that every expression here names."""
+        return rows_sql(self.options, self.types)
+
+    @property
+    def rows_with_xmin(self) -> Composable:
+        """The same, with the transaction that wrote each; of a table that keeps it."""
+        return rows_sql(self.options, self.types, ["xmin"])
+
+    def rows_sampled(self, sampled: Composable) -> Composable:
+        """Those of them that lie on a sample of the table's pages."""
+        return rows_sql(self.options, self.types, sampled=sampled)
+
+    @property
+    def columns(self) -> list[Composable]:
+        """Every column that the mapping names, as `rows` shows it."""
+        terms = [
+            Term(name.removeprefix(JOINED), is_joined=True) if facts.get("is_joined") else Term(name)
+            for name, facts in self.types.items()
+        ]
+        return [term_column(term) for term in terms]
 
     @property
     def spelling(self) -> Spelling:
@@ -83,19 +126,20 @@ class MappedTable:
         return CoordinateSql.of(self.spelling, self.options["coordinate"], self.types)
 
     def types_check(self) -> None:
-        """Nothing, where every mapped column has a type that can serve. Raises: Unsuitable."""
+        """Nothing, where every mapped value has a type that can serve. Raises: Unsuitable."""
         if self.coordinate and (content := self.options.get("content")):
-            wanted, found = self.options["content_format"], self.types[content]["type"]
+            wanted, found = self.options["content_format"], self.type_of("content")
             if found == "oid":
                 raise Unsuitable(f"column {content!r}", *LARGE_OBJECT)
             if CONTENT_TYPES[wanted] and found not in CONTENT_TYPES[wanted]:
                 remedy = f"{wanted} is read from {', '.join(CONTENT_TYPES[wanted])}; or give another content_format."
                 raise Unsuitable(f"column {content!r}", f"is {found} and cannot be read as {wanted}", remedy)
         for option in ("key", "op", "event_id"):
-            column = self.options.get(option)
-            if column and self.types[column]["type"] in NOT_TEXT:
-                problem = f"is {self.types[column]['type']} and cannot be the {option}"
-                raise Unsuitable(f"column {column!r}", problem, "Map a column whose value has a plain text.")
+            if (found := self.type_of(option)) in NOT_TEXT:
+                problem = f"is {found} and cannot be the {option}"
+                raise Unsuitable(
+                    f"column {self.options[option]!r}", problem, "Map a column whose value has a plain text."
+                )
         for option, types in (
             ("committed_at", TIME_TYPES),
             ("accepted_at", TIME_TYPES),
@@ -105,14 +149,45 @@ class MappedTable:
             ("generation", ("int2", "int4", "int8")),
             ("digest", ("bytea", *TEXTS)),
         ):
-            column = self.options.get(option)
-            if column and self.types[column]["type"] not in types:
-                problem = f"is {self.types[column]['type']} and cannot serve as {option}"
-                raise Unsuitable(f"column {column!r}", problem, f"It must be {', '.join(types)}.")
+            found = self.type_of(option)
+            if found is not None and found not in types:
+                problem = f"is {found} and cannot serve as {option}"
+                raise Unsuitable(f"column {self.options[option]!r}", problem, f"It must be {', '.join(types)}.")
+
+    def term(self, option: str) -> Term | None:
+        """What the option maps; None where it maps nothing."""
+        text = self.options.get(option)
+        return term_of(text, self.types, option) if text else None
+
+    def type_of(self, option: str) -> str | None:
+        """The type of what the option maps: that of a column, json or jsonb for a content's path, else text."""
+        term = self.term(option)
+        if term is None:
+            return None
+        if term.is_constant:
+            return "text"
+        if not term.path:
+            return str(self.types[term.name]["type"])
+        into = path_type(term, self.types)
+        if not self._is_json(option):
+            return "text"
+        return "jsonb" if into == "jsonb" else "json"
 
     def column(self, option: str) -> Composable | None:
-        name = self.options.get(option)
-        return column_of_row(name) if name else None
+        """The value that the option maps, of the type that `type_of` says; None where it maps nothing."""
+        term = self.term(option)
+        if term is None:
+            return None
+        if term.is_constant:
+            return sql.SQL("{}::text").format(sql.Literal(term.text))
+        column = term_column(term)
+        if not term.path:
+            return column
+        path = path_json if self._is_json(option) else path_text
+        return path(column, path_type(term, self.types), term.path)
+
+    def _is_json(self, option: str) -> bool:
+        return option == "content" and self.options["content_format"] == "json"
 
     @property
     def op(self) -> Composable:
@@ -146,43 +221,37 @@ class MappedTable:
 
     @property
     def content_raw(self) -> Composable:
-        """The content as it is handed over: JSON text for json, a JSON string for text and bytes; NULL for none."""
-        column = self.column("content")
-        if column is None:
+        """The content as it is handed over: JSON text for JSON, a JSON string for text and bytes; NULL for none."""
+        content = self._content
+        if content is None:
             return sql.SQL("NULL::text")
-        if self.options["content_format"] == "json":
-            return sql.SQL("{}::text").format(column)
-        return self._said(self._canonical)
+        if self.options["content_format"] in HANDED_OVER_AS_IS:
+            return sql.SQL(f"({content})::text")
+        return sql.SQL(self._canonical(content))
 
     @property
     def payload_digest(self) -> Composable:
         """The payload digest's expression: NULL where Python must compute it, or where the op is unmapped."""
         op, key = self.op.as_string(None), self.key.as_string(None)
-        column = self.column("content")
-        if column is None:
-            content = (
+        content = self._content
+        if content is None:
+            digest = (
                 f"(CASE WHEN {op} = 'delete' THEN {canonical_sql.DIGEST_OF_NULL}"
                 f" ELSE {canonical_sql.DIGEST_OF_NOTHING} END)"
             )
         else:
-            text = column.as_string(None)
-            content = canonical_sql.content_digest(self._canonical(text), text, op)
-        return sql.SQL(canonical_sql.payload_digest(op, key, content))
+            digest = canonical_sql.content_digest(self._canonical(content), content, op)
+        return sql.SQL(canonical_sql.payload_digest(op, key, digest))
 
-    def _canonical(self, column: str) -> str:
-        match self.options["content_format"]:
-            case "text":
-                return canonical_sql.canonical_text(column)
-            case "bytes":
-                return canonical_sql.canonical_bytes(column)
-        match self.types[self.options["content"]]["type"]:
-            case "jsonb":
-                return canonical_sql.canonical_jsonb(column)
-            case "json":
-                return canonical_sql.canonical_json(column, self.has_soft_errors)
-            case _:
-                return canonical_sql.canonical_json_text(column, self.has_soft_errors)
+    @property
+    def _content(self) -> str | None:
+        """The decoded content's expression."""
+        column, term = self.column("content"), self.term("content")
+        if column is None or term is None:
+            return None
+        type_ = str(self.type_of("content"))
+        return decoded(self.options["content_format"], type_, column.as_string(None), bool(term.path))
 
-    def _said(self, expression: Any) -> Composable:
-        name = column_of_row(self.options["content"]).as_string(None)
-        return sql.SQL(expression(name))
+    def _canonical(self, content: str) -> str:
+        format_, type_ = self.options["content_format"], str(self.type_of("content"))
+        return canonical_of(format_, type_, content, self.has_soft_errors)

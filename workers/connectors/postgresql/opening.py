@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import psycopg
 
 from recovery_api.domain.errors import Unsuitable
+from recovery_api.domain.kinds.postgresql_mapping import filter_says, joined_place
+from recovery_api.domain.mapping import JOINED
 from workers.connectors.postgresql.catalogue import RELKINDS, Server, Table, privileges_check, server_read, table_read
-from workers.connectors.postgresql.extent import Extent, grid_read
+from workers.connectors.postgresql.extent import Extent, grid_even, grid_read
 from workers.connectors.postgresql.indexes import has_coordinate_index
+from workers.connectors.postgresql.joining import filter_refuse, joined_open
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.safe_frontier import Snapshot
+from workers.connectors.postgresql.views import policies_behind_refuse, view_open
 
 OLDEST_VERSION = 140000
 """Its catalogue says which partitions are being detached, and its snapshots are in 64-bit transaction ids."""
@@ -34,17 +39,13 @@ class Opened:
     has_index: bool
 
 
-def columns_of(options: Mapping[str, Any], column_options: tuple[str, ...]) -> list[str]:
-    """Every mapped column once."""
-    names = [*options["coordinate"], *(options.get("head") or [])]
-    names += [options[option] for option in column_options if options.get(option)]
-    return list(dict.fromkeys(names))
-
-
 def table_open(
     connection: psycopg.Connection[Any], options: Mapping[str, Any], column_options: tuple[str, ...]
 ) -> Opened:
-    """The mapped table, checked. Raises: NotFound, AccessDenied, Unsuitable."""
+    """The mapped table or view, checked. `column_options`: those whose value is mapped.
+
+    Raises: BadInput, NotFound, AccessDenied, Unsuitable.
+    """
     server = server_read(connection)
     if server.version < OLDEST_VERSION:
         problem = (
@@ -52,17 +53,39 @@ def table_open(
         )
         raise Unsuitable(f"database {server.database!r}", problem, "Upgrade the server.")
     table = table_read(connection, options["schema"], options["table"])
-    place = f"{table.schema}.{table.name}"
-    if table.relkind not in ("r", "p"):
+    if table.is_view:
+        table = view_open(connection, table)
+    elif table.relkind not in ("r", "p"):
         kind = RELKINDS.get(table.relkind, table.relkind)
-        raise Unsuitable(place, f"is a {kind}, not a table", "Name the table that holds the rows.")
-    names = columns_of(options, column_options)
-    mapped = MappedTable.of(options, names, table, server)
-    privileges_check(connection, table, names)
+        remedy = NOT_READ.get(table.relkind, "Name the table that holds the rows.")
+        raise Unsuitable(f"{table.schema}.{table.name}", f"is a {kind}, not a table", remedy)
+    place = joined_place(options)
+    joined = table_read(connection, *place) if place else None
+    mapped = MappedTable.of(options, column_options, table, server, joined)
+    own = [name for name, facts in mapped.types.items() if not facts.get("is_joined")]
+    privileges_check(connection, table, own)
+    policies_refuse(table)
+    policies_behind_refuse(connection, table)
+    if joined is not None:
+        theirs = [name.removeprefix(JOINED) for name, facts in mapped.types.items() if facts.get("is_joined")]
+        joined_open(connection, options["joined_on"], table, joined)
+        privileges_check(connection, joined, list(dict.fromkeys([*theirs, *options["joined_on"].values()])))
+        policies_refuse(joined)
+    filter_refuse(connection, mapped)
+    return Opened(server, table, mapped, has_coordinate_index(connection, mapped, table))
+
+
+NOT_READ = {
+    "m": "It shows its rows as they were when it was last refreshed: name the table or view that it is made from.",
+    "f": "Its rows are committed on another server: register that server's table.",
+}
+
+
+def policies_refuse(table: Table) -> None:
+    """Raises: Unsuitable where row-level security hides rows."""
     if table.is_row_security_active:
         remedy = "Grant BYPASSRLS, or use a role that the policies do not concern."
-        raise Unsuitable(place, "row-level security hides rows from this role", remedy)
-    return Opened(server, table, mapped, has_coordinate_index(connection, mapped, table))
+        raise Unsuitable(f"{table.schema}.{table.name}", "row-level security hides rows from this role", remedy)
 
 
 def identity_of(opened: Opened, snapshot: Snapshot) -> str:
@@ -77,12 +100,14 @@ def identity_of(opened: Opened, snapshot: Snapshot) -> str:
 
 
 def incarnation_of(opened: Opened) -> str:
-    """The server, its timeline, the database and the table, by what a restore or a new table changes. "" where the role
-    may not see the server's."""
+    """The server, its timeline, the database and the rows that count, by what a restore, a new table, another filter or
+    another view changes. "" where the role may not see the server's."""
     server, table = opened.server, opened.table
     if server.system_identifier is None or server.timeline is None:
         return ""
-    return f"{server.system_identifier}/{server.timeline}/{server.database}/{table.oid}"
+    bound = f"{filter_says(opened.mapped.options) or ''}\n{table.definition}"
+    rows = f"/{sha256(bound.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}" if bound.strip() else ""
+    return f"{server.system_identifier}/{server.timeline}/{server.database}/{table.oid}{rows}"
 
 
 def handle_of(
@@ -93,7 +118,8 @@ def handle_of(
     if snapshot_id is not None and extent.lowest is not None:
         leaves = list(opened.table.leaves)
         row = connection.execute(PAGES.encode(), [leaves]).fetchone()
-        grid = grid_read(connection, opened.mapped, extent, int(row[0]) if row else 0)
+        pages = int(row[0]) if row else 0
+        grid = grid_even(extent) if opened.table.is_view else grid_read(connection, opened.mapped, extent, pages)
     return {
         "snapshot": snapshot_id,
         "types": {name: dict(facts) for name, facts in opened.mapped.types.items()},

@@ -1,6 +1,6 @@
 """The product's own database is no end: recognised by what it holds, whatever the address, login or server.
 
-One law: no connection to an end is handed out before this was asked. A control database registered as a source would
+One law: no connection to an end is handed out before this was asked, or before it has joined a snapshot of one that was. A control database registered as a source would
 show password hashes and sessions as events; as a sink it would be written to. An identity (system identifier and
 database) would miss its replicas, its restored copies and another Fencepost's, and a weak login cannot see one; the
 catalogue, which every login can read, shows the tables in each of these.

@@ -15,6 +15,12 @@ WHERE s.seqrelid = pg_get_serial_sequence(quote_ident(%s) || '.' || quote_ident(
 """
 
 
+DELIVERED_GONE = (
+    "Rows go from this table, or lose their content, once they were delivered, and nothing records it: an event that is"
+    " gone cannot be told from one that never was. Keep the rows, or judge a table that keeps them."
+)
+
+
 def dropped_unseen(connection: psycopg.Connection[Any], opened: Opened, extent: Extent) -> list[str]:
     """A sentence where the oldest row is not where the column's sequence started; nothing is known otherwise."""
     names = opened.mapped.options["coordinate"]

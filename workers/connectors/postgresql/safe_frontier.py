@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -28,6 +28,7 @@ SHIFT = 2**63
 LOOK_AGAIN_SECONDS = 0.05
 
 SEQUENCE_UNSEEN = "this role may not see how far the sequence has come (GRANT SELECT ON SEQUENCE)"
+TAKEN_IN_LATER = "that no row is changed so that the filter takes it in later"
 IN_TRANSACTION_ONLY = "a number drawn before its transaction began (a cached or pooled sequence) would not be seen"
 
 
@@ -121,6 +122,16 @@ def by_share_lock(
         )
         head = None if drawn.last is None else Coordinate(drawn.last)
     return SafeFrontier(head, SHARE_LOCK, says, (), weakness, standing, given)
+
+
+def under_filter(safe: SafeFrontier, filter_: str | None, moves: Collection[str]) -> SafeFrontier:
+    """The frontier of the rows that a filter takes in: assumed, where a row below it may be changed to be one of them."""
+    if filter_ is None or not moves or safe.given.endswith(TAKEN_IN_LATER):
+        return safe
+    weakness = f"It is assumed {TAKEN_IN_LATER} ({filter_}): {doubts_say(moves)}."
+    given = f"{safe.given} and {TAKEN_IN_LATER}" if safe.given else TAKEN_IN_LATER
+    both = f"{safe.weakness} {weakness}" if safe.weakness else weakness
+    return replace(safe, standing=Standing.ASSUMED, weakness=both, given=given)
 
 
 def by_grace(head: Coordinate | None, waited: Waited, grace_seconds: int, obstacles: Collection[str]) -> SafeFrontier:

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from workers.connectors.postgresql.coordinate_sql import ROW, column_of_row
+from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.mapped_table import MappedTable
 
 SAMPLE_ROWS = 5
@@ -72,7 +72,7 @@ def ended(value: Any) -> Any:
 def _chosen(mapped: MappedTable, by: str | None) -> Composable:
     """The few rows themselves: nothing but the mapped columns, contents still packed."""
     return sql.SQL("SELECT {} FROM {} ORDER BY {} LIMIT {}").format(
-        sql.SQL(", ").join(column_of_row(name) for name in mapped.types),
+        sql.SQL(", ").join(mapped.columns),
         mapped.rows,
         _order(mapped, by),
         sql.Literal(SAMPLE_ROWS),
@@ -88,7 +88,7 @@ def _order(mapped: MappedTable, by: str | None) -> Composable:
 def _text(mapped: MappedTable, name: str) -> Composable:
     if name == "op":
         return sql.SQL("coalesce({}, {}::text || ' (mapped to nothing)')").format(mapped.op, mapped.column("op"))
-    if mapped.types[mapped.options[name]]["type"] == "bytea":
+    if mapped.type_of(name) == "bytea":
         return sql.SQL("encode(substring({} from 1 for {}), 'hex')").format(
             mapped.column(name), sql.Literal(SAMPLE_CHARACTERS)
         )
@@ -96,7 +96,7 @@ def _text(mapped: MappedTable, name: str) -> Composable:
 
 
 def _content(mapped: MappedTable) -> dict[str, Composable]:
-    column, is_bytes = mapped.column("content"), mapped.types[mapped.options["content"]]["type"] == "bytea"
+    column, is_bytes = mapped.column("content"), mapped.type_of("content") == "bytea"
     if is_bytes:
         half = sql.Literal(SAMPLE_CHARACTERS // 2)
         start = sql.SQL(r"'\x' || encode(substring({} from 1 for {}), 'hex')").format(column, half)

@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import BadInput, Unsuitable
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.connection import Address, snapshot_open
-from workers.connectors.postgresql.content import LANE, digests_complete, op_unmapped
+from workers.connectors.postgresql.content import digests_complete, op_unmapped
 from workers.connectors.postgresql.extent import blocks_of
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import Packed, packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange, LateRows
 
-WHOLE = CoordinateRange(LANE, None, None)
+WHOLE = CoordinateRange(SINGLE_LANE, None, None)
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,11 @@ class TableReader:
         cut = blocks_of(self.handle["grid"], range_, self.handle["rows"]) if self.handle["has_index"] else [range_]
         blocks = [coordinate.inside(block) for block in cut]
         look = late_look(self.address, mapped, self.handle, late)
+        rows = mapped.rows
         if look is not None:
-            columns = [*columns, *look.columns]
+            columns, rows = [*columns, *look.columns], mapped.rows_with_xmin
         with snapshot_open(self.address, self.handle["snapshot"]) as connection:
-            for arrays in read_packed(connection, [*carried, *columns], mapped.rows, blocks):
+            for arrays in read_packed(connection, [*carried, *columns], rows, blocks):
                 count = len(arrays["position"])
                 if look is not None:
                     look.block(arrays)
@@ -84,8 +86,8 @@ class TableReader:
 
 def lane_check(lane: str) -> None:
     """Nothing, where it is the one lane that a table has. Raises: BadInput."""
-    if lane != LANE:
-        raise BadInput("lane", f"{lane!r} is not a lane of a table", f"A table has one lane, {LANE!r}.")
+    if lane != SINGLE_LANE:
+        raise BadInput("lane", f"{lane!r} is not a lane of a table", f"A table has one lane, {SINGLE_LANE!r}.")
 
 
 def schema_of(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
@@ -100,7 +102,7 @@ def _first_null(arrays: Mapping[str, pa.Array], name: str) -> tuple[int, int]:
 
 def _column(field: pa.Field, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
     if field.name == "lane":
-        return pa.repeat(LANE, count)
+        return pa.repeat(SINGLE_LANE, count)
     if field.name not in arrays:
         return pa.nulls(count, field.type)
     return arrays[field.name]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -22,20 +22,21 @@ from recovery_api.domain.claims import ClaimState, Standing, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
-from workers.connectors.base import (
-    Answer,
-    BatchDigest,
+from recovery_api.domain.restores import SinkMemory
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import (
     ClaimReading,
     ClaimsFound,
+    DrillableDelivery,
     DrillNamespace,
+    FencedSink,
     GenerationReading,
     SinkState,
 )
-from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
-from workers.connectors.sinks.memory_rows import (
-    COLUMNS,
-    HEAD,
+from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.rows import (
     Where,
+    accepted_columns,
     entry_make,
     inside,
     is_held,
@@ -111,6 +112,10 @@ class Memory:
                 len(self.store.accepted) or None,
             )
 
+    def said(self) -> SinkMemory:
+        state = self.state()
+        return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
+
     def claims(self, limit: int) -> list[ClaimReading]:
         with self.store.lock:
             return sorted(self.store.claims.values(), key=lambda claim: -claim.generation)[:limit]
@@ -156,8 +161,7 @@ class Memory:
             _, rows = self.store.snapshots[reading.handle["snapshot"]]
         except KeyError as error:
             raise SnapshotLost(f"memory:{self.name}", "its holder has ended") from error
-        names = list(dict.fromkeys([*COLUMNS[width], *(HEAD if with_head else ("entry",))]))
-        yield from rows.filter(inside(rows, range_)).select(names).to_batches()
+        yield from rows.filter(inside(rows, range_)).select(accepted_columns(width, with_head)).to_batches()
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 
@@ -263,11 +267,11 @@ class Memory:
             held = self.store.claims.get(generation)
             rows = [row for key, row in self.store.staged.items() if key[:2] == (generation, arm)]
             rows.sort(key=where_of)
-            staged = len(rows), rows_digest(rows)
-            is_as_armed = held is not None and staged == (held.armed_count, held.armed_digest)
+            staged = rows_digest(rows)
+            is_as_armed = held is not None and staged == BatchDigest(held.armed_count or 0, held.armed_digest or "")
             word = claims.fire_answer(generation, arm, is_as_armed, self._standing(generation))
             if word is Word.MISMATCH:
-                return Answer(word, {"staged_count": staged[0], "staged_digest": staged[1]})
+                return Answer(word, {"staged_count": staged.count, "staged_digest": staged.digest})
             if word is not Word.LANDED or held is None:
                 return Answer(word, _as_row(held))
             transaction = next(self.store.transactions)
@@ -375,3 +379,7 @@ def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery]] = (Memory, Memory)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
 import pyarrow as pa
@@ -24,15 +24,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
-from workers.connectors.base import (
-    Answer,
-    BatchDigest,
-    ClaimReading,
-    ClaimsFound,
-    DrillNamespace,
-    GenerationReading,
-    SinkState,
-)
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.deadlines import ASKING, Step
 from workers.connectors.postgresql.connection import (
     READING,
@@ -44,7 +36,18 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import (
+    ClaimReading,
+    ClaimsFound,
+    DrillableDelivery,
+    DrillNamespace,
+    FencedSink,
+    GenerationReading,
+    SinkState,
+)
+from workers.connectors.protocols.record import OrderedRecord
+from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
 from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.holders import holders_say
@@ -85,6 +88,10 @@ class PostgresqlKit:
         row = self._row("SELECT counter, fence, open_claim, identity, last_entry FROM {schema}.state()")
         counter, fence, claim, identity, last_entry = row
         return SinkState(counter, fence, _claim(claim) if claim else None, identity, last_entry)
+
+    def said(self) -> SinkMemory:
+        state = self.state()
+        return SinkMemory(state.identity, state.counter, state.fence, state.last_entry)
 
     def claims(self, limit: int) -> list[ClaimReading]:
         query = "SELECT to_jsonb(c) FROM {schema}.claim c ORDER BY c.generation DESC LIMIT %s"
@@ -356,3 +363,11 @@ class PostgresqlKit:
 
 def _claim(row: Mapping[str, Any]) -> ClaimReading:
     return ClaimReading(**{name: row[name] for name in CLAIM_FIELDS if row.get(name) is not None})
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[OrderedRecord]] = (
+        PostgresqlKit,
+        PostgresqlKit,
+        PostgresqlKit,
+    )

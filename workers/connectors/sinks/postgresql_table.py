@@ -1,10 +1,12 @@
-"""An existing PostgreSQL table as an acceptance record: read as it is, without a fence, and said so everywhere."""
+"""An existing PostgreSQL table as an acceptance record, read as it is, and appended to where its owner says that a row is
+the effect. It has no fence, and that is said everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -14,18 +16,28 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
+from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
-from workers.connectors.postgresql.content import LANE
-from workers.connectors.postgresql.coordinate_sql import TEXTS, CoordinateSql
+from workers.connectors.postgresql.coordinate_sql import CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses, flush_wait
 from workers.connectors.postgresql.indexes import is_coordinate_unique, latest_by
-from workers.connectors.postgresql.inspection import extent_facts, op_problems, table_facts, table_weaknesses
+from workers.connectors.postgresql.inspection import (
+    column_names,
+    extent_facts,
+    op_problems,
+    table_facts,
+    table_weaknesses,
+)
 from workers.connectors.postgresql.mapped_table import MappedTable
-from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, table_open
+from workers.connectors.postgresql.mapping_notes import record_notes
+from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
+from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import (
     Packed,
     packed_digest,
@@ -38,19 +50,38 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
-from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
+from workers.connectors.protocols.delivery import Answer
+from workers.connectors.protocols.fence import DrillableDelivery
+from workers.connectors.readings import (
+    BatchDigest,
+    ConnectionReport,
+    CoordinateRange,
+    LaneReading,
+    Reading,
+    SafeFrontier,
+    Width,
+)
+from workers.connectors.sinks.postgresql_ids import PostgresqlIds
+from workers.connectors.sinks.table import appending, drilling
+from workers.connectors.sinks.table.ability import append_ability
+from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
+from workers.connectors.sinks.table.target import digest_read
+from workers.connectors.sinks.table.unfit import unfit
 from workers.evidence.schemas import ACCEPTED
 
-UNFENCED = (
-    "The table has no fence: nothing stops an entry that is still in flight, so this record is audited and nothing is"
-    " re-driven from it."
-)
+UNFENCED = "The table has no fence: nothing in it stops an entry that is still in flight."
 UNDISCIPLINED = (
     "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now, and whoever may"
     " write it is a path into the record that no protocol checks."
 )
 ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
+
+
+def record_of(options: Mapping[str, Any]) -> PostgresqlTable | PostgresqlIds:
+    """The table as its options say it is met: by coordinate, or by message id."""
+    return PostgresqlIds(options) if is_by_event_id(options) else PostgresqlTable(options)
 
 
 class PostgresqlTable:
@@ -63,21 +94,23 @@ class PostgresqlTable:
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
+        self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)
+            ability = append_ability(connection, opened)
             unique = is_coordinate_unique(connection, opened.mapped, opened.table)
             may_lose = opened.table.persistence == "u" or bool(durability_weaknesses(connection))
-        is_complete = self.options["is_append_only"] and not opened.server.is_in_recovery
+        is_complete = self.options["is_append_only"] is not False and not opened.server.is_in_recovery
         return Capability(
             archetype=Archetype.QUERYABLE,
             can_read_record=True,
             is_record_complete=is_complete,
             has_fence=False,
             has_identity_key=unique,
-            lands_in_one_transaction=False,
+            lands_in_one_transaction=ability.may_append,
             can_lose_acceptances=may_lose,
             grounds=(
                 UNFENCED,
@@ -86,8 +119,44 @@ class PostgresqlTable:
                 if unique
                 else "No unique index on the coordinate: a repeated delivery leaves a second entry.",
                 *self._incomplete(opened),
+                *ability.problems,
             ),
         )
+
+    def said(self) -> SinkMemory:
+        """Server, timeline, database and table: a table keeps no counter, and its rows may well be deleted."""
+        with snapshot_open(self.address) as connection:
+            return SinkMemory(incarnation_of(self._open(connection)))
+
+    def append_ability(self) -> AppendAbility:
+        """What stands in the way is a problem in it, not an error. Raises: Unreachable."""
+        try:
+            with snapshot_open(self.address) as connection:
+                return append_ability(connection, self._open(connection))
+        except TerminalError as error:
+            return AppendAbility(False, False, False, (str(error),), "The table could not be looked at.")
+
+    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
+        """As AppendedDelivery.unrepresentable: the catalogue is asked once."""
+        if self._written is None:
+            with snapshot_open(self.address) as connection:
+                opened = self._open(connection)
+                self._written = (opened.mapped, facts_read(connection, opened.table).columns)
+        return unfit(*self._written, batch)
+
+    def append(
+        self, content: Iterator[pa.RecordBatch], wait_seconds: float = 5.0, owed: BatchDigest | None = None
+    ) -> Answer:
+        return appending.append(self.address, self._open, content, wait_seconds, owed)
+
+    @contextmanager
+    def drill_namespace(self) -> Iterator[AppendedNamespace]:
+        """As DrillableDelivery.drill_namespace: a copy LIKE the table, in a schema of its own."""
+        reference = self.options.get("drill_connection") or self.options["connection"]
+        address = replace(self.address, reference=reference)
+        with drilling.namespace_open(address, self._open) as (schema, notes):
+            copy = PostgresqlTable({**self.options, "connection": reference, "schema": schema})
+            yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
         return [("table", None, UNDISCIPLINED.removesuffix("."))]
@@ -100,14 +169,19 @@ class PostgresqlTable:
         sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
+                facts["columns"] = column_names(connection, self.options)
                 opened = self._open(connection)
                 facts |= table_facts(opened)
+                ability = append_ability(connection, opened)
+                facts["append_ability"] = asdict(ability)
+                weaknesses += [*ability.problems, ability.late_sends_says, *ability.says]
                 facts["identity"] = identity_of(opened, snapshot_read(connection))
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(connection, extent, opened.mapped)
                 weaknesses += [*self._incomplete(opened), *table_weaknesses(connection, opened, extent)]
+                weaknesses += record_notes(opened) + joined_weaknesses(connection, opened.mapped)
                 weaknesses += pooler_weaknesses(connection) + durability_weaknesses(connection)
-                problems += op_problems(connection, opened.mapped)
+                problems += op_problems(connection, opened.mapped) + path_problems(connection, opened.mapped)
                 by = latest_by(connection, opened.mapped, opened.table)
                 sample = newest_read(connection, opened.mapped, ACCEPTANCE, by)
         except (TerminalError, Unreachable) as error:
@@ -119,7 +193,7 @@ class PostgresqlTable:
     def hold_snapshot(self, generation: int | None = None) -> Iterator[Reading]:
         """One exported snapshot of the record. Raises: Refused where a fence is asked for, which a table has not."""
         if generation is not None:
-            remedy = "Install the sink kit: without a fence nothing is re-driven."
+            remedy = "Append to it instead, or install the sink kit."
             raise Refused(f"Reading under generation {generation}", "the table has no fence", remedy)
         with snapshot_open(self.address) as connection:
             opened = self._open(connection)
@@ -132,9 +206,9 @@ class PostgresqlTable:
             reading = Reading(
                 identity=identity_of(opened, snapshot),
                 handle=handle_of(connection, opened, extent, row[0]),
-                lanes={LANE: _lane(extent)},
+                lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
-                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED),
+                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
             )
             with snapshot_kept(connection):
                 yield reading
@@ -153,7 +227,7 @@ class PostgresqlTable:
             columns += [*self._head(mapped), *self._numbers(mapped, ["entry"])]
         if width is not Width.COORDINATE:
             names.append("payload_digest")
-            columns.append(packed_digest("payload_digest", self._digest(mapped)))
+            columns.append(packed_digest("payload_digest", digest_read(mapped)))
         if width is Width.FULL:
             names = list(ACCEPTED.names)
             columns += [*self._numbers(mapped, ["generation", "admitted_in"]), *self._shown(mapped)]
@@ -174,17 +248,9 @@ class PostgresqlTable:
         said = []
         if opened.server.is_in_recovery:
             said.append("This is a replica: what the primary accepted since is not here. Register the primary.")
-        if not self.options["is_append_only"]:
+        if self.options["is_append_only"] is False:
             said.append("The table is not said to be append-only: what was accepted may be gone from it.")
         return said
-
-    def _digest(self, mapped: MappedTable) -> sql.Composable:
-        column = mapped.column("digest")
-        if column is None:
-            return mapped.payload_digest
-        if mapped.types[self.options["digest"]]["type"] in TEXTS:
-            column = sql.SQL("decode({}, 'hex')").format(column)
-        return sql.SQL("CASE WHEN octet_length({}) = 32 THEN {} END").format(column, column)
 
     def _head(self, mapped: MappedTable) -> list[Packed]:
         if not self.options.get("head"):
@@ -217,4 +283,8 @@ class PostgresqlTable:
 
 
 def _lane(extent: Extent) -> LaneReading:
-    return LaneReading(LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)
+    return LaneReading(SINGLE_LANE, extent.highest, extent.lowest, None, NOT_JUDGED, extent.estimated_rows)
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery]] = (PostgresqlTable, PostgresqlTable)

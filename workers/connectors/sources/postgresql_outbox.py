@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
-from recovery_api.domain.kinds.postgresql_mapping import OPS, spelling_of
+from recovery_api.domain.kinds.base import Retention
+from recovery_api.domain.kinds.postgresql_mapping import OPS, filter_says, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
 from workers.connectors.postgresql import safe_frontier
 from workers.connectors.postgresql.commit_evidence import foreign_rows_refuse, subscriber_refuse
@@ -24,20 +26,24 @@ from workers.connectors.postgresql.connection import (
     snapshot_open,
     transaction_begin,
 )
-from workers.connectors.postgresql.content import LANE, read_content
-from workers.connectors.postgresql.extent import Extent, end_read, extent_read, ranges_of
+from workers.connectors.postgresql.content import read_content
+from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.postgresql.ground_facts import catalogue_read, sequence_position
+from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.id_unique import source_ids
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
+from workers.connectors.postgresql.mapping_notes import source_notes
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
 from workers.connectors.postgresql.relay_cursor import cursor_read
+from workers.connectors.postgresql.retention import DELIVERED_GONE
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
+from workers.connectors.protocols.source import Source
 from workers.connectors.readings import (
     ConnectionReport,
     CoordinateRange,
@@ -48,6 +54,7 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
+from workers.connectors.rows import history_columns, ranges_of
 from workers.evidence.schemas import HISTORY
 
 NOT_ASKED = "pin() says what is safe; a reading that is held does not ask again, for what was safe stays safe."
@@ -70,7 +77,7 @@ class PostgresqlOutbox:
 
     def cursors(self) -> Mapping[str, CursorReading]:
         found = cursor_read(self.address, self.options)
-        return {} if found is None else {LANE: found}
+        return {} if found is None else {SINGLE_LANE: found}
 
     def pin(self) -> Reading:
         with self.hold_pin() as reading:
@@ -96,7 +103,7 @@ class PostgresqlOutbox:
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             reading = self._reading(connection, opened, safe, None, found)
-            self._pinned = reading.lanes[LANE].safe
+            self._pinned = reading.lanes[SINGLE_LANE].safe
             handle = {**reading.handle, "pinned": pinned_make(connection, opened, row[0], reading.handle)}
             with snapshot_kept(connection):
                 yield replace(reading, handle=handle)
@@ -118,7 +125,7 @@ class PostgresqlOutbox:
             flush_wait(connection, self.address)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
-            reading = self._reading(connection, opened, safe, row[0], found)
+            reading = self._reading(connection, opened, safe, row[0], found, is_of_snapshot=True)
             with snapshot_kept(connection):
                 yield reading
             connection.execute("ROLLBACK")
@@ -137,16 +144,12 @@ class PostgresqlOutbox:
     ) -> Iterator[pa.RecordBatch]:
         reader = TableReader(self.address, self.options, reading.handle)
         mapped, columns = reader.mapped, []
-        names = ["position", "ordinal"]
-        if with_key or width is Width.FULL:
-            names.append("key")
-            if mapped.column("key") is not None:
-                columns.append(packed_text("key", mapped.key))
-        if width is not Width.COORDINATE:
-            names.append("payload_digest")
+        names = history_columns(width, with_key)
+        if "key" in names and mapped.column("key") is not None:
+            columns.append(packed_text("key", mapped.key))
+        if "payload_digest" in names:
             columns.append(packed_digest("payload_digest", mapped.payload_digest))
         if width is Width.FULL:
-            names = list(HISTORY.names)
             columns.append(packed_choice("op", mapped.op_code, OPS))
             columns += self._shown(mapped)
         return reader.read(range_, columns, schema_of(HISTORY, names), late)
@@ -170,8 +173,7 @@ class PostgresqlOutbox:
         return opened
 
     def _catalogue(self, connection: psycopg.Connection[Any], opened: Opened) -> Catalogue:
-        coordinate = self.options["coordinate"]
-        return catalogue_read(connection, coordinate[0], len(coordinate), opened.table)
+        return mapped_catalogue_read(connection, opened)
 
     def _transaction_ids(self, found: Catalogue) -> Judged:
         if self.spelling is not Spelling.XID8_BIGINT:
@@ -220,10 +222,12 @@ class PostgresqlOutbox:
         safe: SafeFrontier | None,
         snapshot_id: str | None,
         found: Catalogue,
+        is_of_snapshot: bool = False,
     ) -> Reading:
         """The lane as the connection's snapshot shows it. `safe` None: the snapshot itself says what is safe.
 
-        `found` was read before the snapshot was taken; what the catalogue shows now must be the same.
+        `found` was read before the snapshot was taken, unless `is_of_snapshot`; what the catalogue shows now must be the
+        same.
         """
         snapshot = snapshot_read(connection)
         extent = extent_read(connection, opened.mapped)
@@ -239,21 +243,24 @@ class PostgresqlOutbox:
                 transactions = open_transactions(connection, list(opened.table.leaves))
                 is_attested = bool(self.options["numbers_are_drawn_in_insert"])
                 safe = safe_frontier.by_transaction_ids(snapshot, transactions, judged.doubts, is_attested)
-        digest = self._catalogue(connection, opened).digest
+        digest = found.digest if is_of_snapshot else self._catalogue(connection, opened).digest
         if digest != found.digest:
             safe = safe.unproven("who may write the table changed while it was read")
         safe = replace(safe, catalogue=digest, incarnation=incarnation_of(opened))
-        weaknesses = [safe.weakness] if safe.weakness else []
+        safe = safe_frontier.under_filter(safe, filter_says(self.options), found.moves)
+        weaknesses = [*([safe.weakness] if safe.weakness else []), *source_notes(opened)]
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        lane = LaneReading(LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, numbers_step(found))
+        step = numbers_step(found)
+        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, step)
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),
             "seen": [snapshot.xmin, snapshot.xmax, *snapshot.running],
         }
-        return Reading(identity, handle, {LANE: lane}, is_complete and is_seen, (*weaknesses, *notes))
+        ids = source_ids(connection, self.options, opened)
+        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes), ids=ids)
 
     def _floor(
         self, connection: psycopg.Connection[Any], opened: Opened, extent: Extent
@@ -262,4 +269,11 @@ class PostgresqlOutbox:
         detached = detached_find(connection, opened.mapped, opened.table)
         floors = [floor_above(detached), extent.lowest if self.options["retention"] == "purges" else None]
         floor = max((floor for floor in floors if floor is not None), default=None)
-        return floor, [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
+        notes, is_seen = [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
+        if self.options["retention"] == Retention.DELETES_DELIVERED:
+            notes, is_seen = [DELIVERED_GONE, *notes], False
+        return floor, notes, is_seen
+
+
+if TYPE_CHECKING:
+    _is_checked: tuple[type[Source]] = (PostgresqlOutbox,)

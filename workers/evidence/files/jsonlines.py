@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
 from workers.evidence.canonical import Number, UncanonicalContent
 from workers.evidence.files.notes import FileNotes
+from workers.evidence.files.opening import Utf8
 
 LINE_BYTES = 64 << 20
 """The longest line that is read: a payload of 24 MiB with room for escapes, and still far from the machine's memory."""
@@ -55,32 +55,30 @@ class RepeatedColumnError(ValueError):
     """A record names a column twice."""
 
 
-def json_records(path: Path, notes: FileNotes) -> Iterator[tuple[Any, int]]:
-    """(record, line number) of each record; what is not one goes to `notes`.
+Line = tuple[bytes, int, int, bool]
+"""A physical line without its end, its number, its offset, and whether it had an end."""
 
-    Raises: BadFile where a line is too long, is JSON of another shape, or where nothing can be read.
+
+def lines_read(stream: Utf8, notes: FileNotes) -> Iterator[Line]:
+    """Every physical line; a stream that breaks off is named. Raises: BadFile where a line is too long."""
+    number = offset = 0
+    for body, is_ended in stream.lines(LINE_BYTES):
+        number += 1
+        if len(body) > LINE_BYTES:
+            raise BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
+        notes.lines += 1
+        yield body, number, offset, is_ended
+        offset += len(body) + is_ended
+    if stream.broken:
+        notes.blemish("unfinished tail", number, offset, f"{stream.broken}; what followed was not read")
+
+
+def json_records(line: Line, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
+    """The records of a line, the exact way; what is not one goes to `notes`.
+
+    Raises: BadFile where it is JSON that cannot serve.
     """
-    decoder, offset, rows = RecordDecoder(), 0, 0
-    with path.open("rb") as file:
-        for number in range(1, 1 << 62):
-            line = file.readline(LINE_BYTES + 1)
-            if not line:
-                break
-            if len(line) > LINE_BYTES:
-                raise BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
-            for record in _records(line, number, offset, notes, decoder):
-                rows += 1
-                yield record, number
-            offset += len(line)
-    if decoder.repeats:
-        notes.mild["repeated member"] += decoder.repeats
-    if rows == 0 and not notes.is_whole:
-        raise BadFile(notes.name, f"line {notes.blemishes[0].line}", "no record can be read", f"{notes.blemishes[0]}.")
-
-
-def _records(line: bytes, number: int, offset: int, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
-    is_ended = line.endswith(b"\n")
-    body = line[:-1] if is_ended else line
+    body, number, offset, is_ended = line
     if body.endswith(b"\r"):
         notes.mild["CRLF"] += 1
         body = body[:-1]
@@ -88,40 +86,40 @@ def _records(line: bytes, number: int, offset: int, notes: FileNotes, decoder: R
     if body.startswith(BOM):
         notes.mild["byte order mark" if offset == 0 else "byte order mark inside"] += 1
         body, start = body[3:], start + 3
-    elif offset == 0 and body[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise BadFile(notes.name, "line 1", "is UTF-16", "Write it as UTF-8.")
     bare = body.strip(b"\0")
     if len(bare) != len(body):
         run = len(body) - len(bare)
         says = f"{run} NUL bytes, as a crash leaves them, were left out; records may be missing there"
-        notes.blemish("NUL run", number, start, says)
-        start += len(body) - len(body.lstrip(b"\0")) if bare else 0
-        body = bare
-        if not body:
+        if bare:
+            notes.blemish("NUL run", number, start, says)
+            start += len(body) - len(body.lstrip(b"\0"))
+        else:
+            notes.reject("NUL run", number, start, says)
             return
+        body = bare
     if not body.strip(_BLANK):
-        notes.mild["blank line"] += 1
+        notes.ignore("blank")
         return
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         says = f"not UTF-8: {error.reason}; the record was not read{_glued(body, start, decoder)}"
-        notes.blemish("unfinished tail" if not is_ended else "cut character", number, start + error.start, says)
+        notes.reject("unfinished tail" if not is_ended else "cut character", number, start + error.start, says)
         return
     try:
-        yield from _whole(text, number, notes, decoder)
+        yield from _whole(text, notes, decoder)
     except json.JSONDecodeError:
         if is_ended:
-            notes.blemish("torn record", number, start, f"it was not read{_glued(body, start, decoder)}")
+            notes.reject("torn record", number, start, f"it was not read{_glued(body, start, decoder)}")
         else:
-            notes.blemish("unfinished tail", number, start, f"the file ends inside it{_glued(body, start, decoder)}")
+            notes.reject("unfinished tail", number, start, f"the file ends inside it{_glued(body, start, decoder)}")
     except RepeatedColumnError as error:
         raise BadFile(notes.name, f"line {number}", "a column name is repeated", "Name each column once.") from error
     except UncanonicalContent as error:
         raise BadFile(notes.name, f"line {number}, byte {start}", str(error), "") from error
 
 
-def _whole(text: str, number: int, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
+def _whole(text: str, notes: FileNotes, decoder: RecordDecoder) -> Iterator[Any]:
     """The records of a line that holds nothing but whole records: one, or several where a line end was lost."""
     found, at = [], len(text) - len(text.lstrip())
     while at < len(text):

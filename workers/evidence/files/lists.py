@@ -8,9 +8,11 @@ from typing import Any
 
 from recovery_api.domain.errors import BadFile, FencepostError
 from workers.evidence.canonical import Number, content_parse
-from workers.evidence.files.jsonlines import json_records
+from workers.evidence.files.delimited import csv_records
+from workers.evidence.files.jsonlines import RecordDecoder, json_records, lines_read
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.tables import csv_records, parquet_records
+from workers.evidence.files.opening import text_open
+from workers.evidence.files.parquet import parquet_records
 
 
 def coordinates_read(path: Path) -> list[str]:
@@ -22,11 +24,14 @@ def coordinates_read(path: Path) -> list[str]:
     if start.startswith(b"PAR1"):
         records: list[Any] = [record for record, _ in parquet_records(path, notes, {"coordinate"})]
     elif path.suffix.lower() == ".csv":
-        records = [record for record, _ in csv_records(path, notes)]
+        with text_open(path, notes) as stream:
+            records = [record for record, _ in csv_records(stream, notes, ",")]
     elif _is_bare(start):
         records = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     else:
-        records = [record for record, _ in json_records(path, notes)]
+        decoder = RecordDecoder()
+        with text_open(path, notes) as stream:
+            records = [one for line in lines_read(stream, notes) for one in json_records(line, notes, decoder)]
     if not notes.is_whole:
         raise BadFile(notes.name, f"line {notes.blemishes[0].line}", "is not whole", f"{notes.blemishes[0]}.")
     if len(records) == 1 and isinstance(records[0], list):

@@ -21,7 +21,23 @@ from recovery_api.domain.errors import BadCoordinate, BadInput
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _LSN = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}", re.ASCII)
 _PAIR = re.compile(r"[0-9]+:[+-]?[0-9]+", re.ASCII)
+_LSN_PAIR = re.compile(rf"{_LSN.pattern}:{_LSN.pattern}", re.ASCII)
+_BINLOG = re.compile(r"[^\s:/]*[^\s:/0-9][0-9]+:[0-9]+(?::[0-9]+)?", re.ASCII)
+_STREAM = re.compile(r"[0-9]{1,20}-[0-9]{1,20}", re.ASCII)
+_SHAPES = (
+    (_LSN, "log position"),
+    (_PAIR, "pair"),
+    (_LSN_PAIR, "commit and position"),
+    (_BINLOG, "binlog position"),
+    (_STREAM, "stream id"),
+)
 _FAR = 1 << 62
+_COMPOSITE = {
+    "commit and position": (Spelling.COMMIT_LSN, {"log position", "number", "pair"}),
+    "binlog position": (Spelling.BINLOG, {"pair"}),
+    "stream id": (Spelling.STREAM_ID, {"number"}),
+}
+"""Shapes of several parts, and those that a person may give in their place, which are then parsed or refused as such."""
 
 
 @dataclass
@@ -40,15 +56,33 @@ class SpellingSigns:
             self.lowest, self.highest = min(self.lowest, number), max(self.highest, number)
             if number < INT64_MIN or number > UINT64_MAX:
                 raise BadCoordinate(where, text[:60], "a number of at most 64 bits")
-        elif _LSN.fullmatch(text):
-            self.shapes.setdefault("log position", f"{where}: {text}")
-        elif _PAIR.fullmatch(text):
-            self.shapes.setdefault("pair", f"{where}: {text}")
-        else:
-            raise BadCoordinate(where, text[:60], "; or ".join(EXPECTED.values()))
+            return
+        for pattern, shape in _SHAPES:
+            if pattern.fullmatch(text):
+                self.shapes.setdefault(shape, f"{where}: {text}")
+                return
+        raise BadCoordinate(where, text[:60], "; or ".join(EXPECTED.values()))
+
+    def see_numbers(self, lowest: int, highest: int, where: str) -> None:
+        """Take note of many plain numbers at once, all of 64 bits."""
+        self.shapes.setdefault("number", f"{where}: {lowest}")
+        self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
+
+    def merge(self, other: SpellingSigns) -> None:
+        """Take note of all that was seen elsewhere."""
+        for shape, where in other.shapes.items():
+            self.shapes.setdefault(shape, where)
+        self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
 
     def decide(self) -> Spelling:
         """The one spelling that all of them have. Raises: BadInput where shapes are mixed, or a sign is ambiguous."""
+        for shape, (spelling, others) in _COMPOSITE.items():
+            if shape in self.shapes:
+                if set(self.shapes) - {shape, *others}:
+                    raise BadInput(
+                        "coordinate", f"spellings are mixed ({'; '.join(self.shapes.values())})", "Say --spelling."
+                    )
+                return spelling
         if "pair" in self.shapes:
             if len(self.shapes) > 1:
                 raise BadInput(
@@ -90,10 +124,17 @@ def coordinates_resolve(texts: pa.Array, spelling: Spelling, where: str) -> tupl
         except pa.ArrowInvalid:
             pass  # an unusual spelling, or none: the careful way finds which
         else:
-            zeros = pa.array(np.zeros(len(texts), np.int64), mask=texts.is_null().to_numpy(zero_copy_only=False))
-            return position, zeros
-    held = [None if text is None else coordinate_parse(text, spelling, where) for text in texts.to_pylist()]
+            return position, _zeros(texts)
+    if spelling in (Spelling.UNSIGNED, Spelling.PG_LSN) and texts.type == pa.int64() and texts.null_count == 0:
+        numbers = texts.to_numpy()
+        if spelling is Spelling.UNSIGNED or len(numbers) == 0 or numbers.min() >= 0:
+            return pa.array((numbers.view(np.uint64) ^ np.uint64(1 << 63)).view(np.int64)), _zeros(texts)
+    held = [None if text is None else coordinate_parse(str(text), spelling, where) for text in texts.to_pylist()]
     return (
         pa.array([c and c.position for c in held], pa.int64()),
         pa.array([c and c.ordinal for c in held], pa.int64()),
     )
+
+
+def _zeros(texts: pa.Array) -> pa.Array:
+    return pa.array(np.zeros(len(texts), np.int64), mask=texts.is_null().to_numpy(zero_copy_only=False))

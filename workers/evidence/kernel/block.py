@@ -93,6 +93,23 @@ def judge_block(
     return BlockVerdict(counts, pa.concat_tables([lost, premature, repeated]))
 
 
+def history_counts(question: LaneQuestion, history: pa.Table) -> dict[str, int | None]:
+    """What the history alone tells of its range: obligations, and whether coordinates ascend. Nothing is judged lost."""
+    kept = rows_of(history, by_payload=False)
+    none = rows_of(history.slice(0, 0), by_payload=False)
+    keys = coordinate_keys(kept, kept, none)
+    met = meet(kept, kept, none, keys)
+    _, retained_owed = _lost(question, kept, met.history_accepted, from_floor=True)
+    _, journal_owed = _lost(question, kept, met.history_accepted, from_floor=False)
+    return {
+        "history_rows": len(kept),
+        "journal_rows": len(kept),
+        "obligations_retained": retained_owed,
+        "obligations_journal": journal_owed,
+        **_bounds(kept, keys, met),
+    }
+
+
 def _lost(question: LaneQuestion, rows: Rows, is_accepted: np.ndarray, from_floor: bool) -> tuple[np.ndarray, int]:
     """Row numbers of the obligations that the record does not hold, and how many obligations there are."""
     owed = rows.at_or_below(question.frontier)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
-from workers.connectors.postgresql.extent import Grid, blocks_of
+from workers.connectors.postgresql.extent import blocks_of
 from workers.connectors.postgresql.packed import (
     Packed,
     packed_digest,
@@ -28,6 +28,7 @@ from workers.connectors.postgresql.packed import (
 )
 from workers.connectors.postgresql.sample import SAMPLE_CHARACTERS, SAMPLE_ROWS, ended, sample
 from workers.connectors.readings import CoordinateRange, LaneReading, SafeFrontier, Width
+from workers.connectors.rows import Grid
 from workers.evidence import schemas
 
 ROWS_A_POINT = 16_384

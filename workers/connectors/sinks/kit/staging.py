@@ -10,17 +10,16 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from psycopg import sql
 
 from recovery_api.domain.errors import Unsuitable
+from workers.connectors.postgresql.copying import rows_copy
 from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.evidence import schemas
 from workers.evidence.canonical import UncanonicalContent, canonical, content_parse
@@ -61,11 +60,11 @@ def batch_stage(
     try:
         try:
             with begin(), connection.cursor() as cursor:
-                _copy(cursor, staged, rows)
+                rows_copy(cursor, staged, rows)
         except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
             with begin(), connection.cursor() as cursor:
                 cursor.execute(_ATTEMPT)
-                _copy(cursor, sql.Identifier("pg_temp", "attempt"), rows)
+                rows_copy(cursor, sql.Identifier("pg_temp", "attempt"), rows)
                 cursor.execute(
                     sql.SQL(
                         "INSERT INTO {staged} ({columns}) SELECT {columns} FROM pg_temp.attempt"
@@ -83,7 +82,7 @@ def unrepresentable(batch: pa.RecordBatch, needs_key: bool = False) -> pa.Array:
         refused |= _told(pc.match_substring(batch.column(name), "\x00"))
     content = batch.column("content")
     for row in np.flatnonzero(_told(pc.match_substring_regex(content, SUSPECT)) & ~refused):
-        refused[row] = not _is_held(content[row].as_py())
+        refused[row] = not is_held_by_jsonb(content[row].as_py())
     if needs_key:
         refused |= _told(pc.is_null(batch.column("key")))
     return pa.array(refused)
@@ -93,32 +92,11 @@ def _told(mask: pa.Array) -> np.ndarray:
     return np.asarray(pc.fill_null(mask, False))
 
 
-def _is_held(text: str) -> bool:
+def is_held_by_jsonb(text: str) -> bool:
     try:
         return not _HELD_BY_NO_JSONB.search(canonical(content_parse(text)))
     except (json.JSONDecodeError, UncanonicalContent):
         return False
-
-
-def _copy(cursor: psycopg.Cursor[Any], table: sql.Identifier, rows: pa.RecordBatch) -> None:
-    head = sql.SQL("COPY {table} ({columns}) FROM STDIN").format(table=table, columns=COLUMNS)
-    if _has_end_mark(rows):
-        with cursor.copy(head) as copy:
-            for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-                copy.write_row(row)
-        return
-    buffer = BytesIO()
-    options = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    pa.csv.write_csv(rows, buffer, options)
-    with cursor.copy(head + sql.SQL(" (FORMAT csv)")) as copy:
-        copy.write(buffer.getbuffer())
-
-
-def _has_end_mark(rows: pa.RecordBatch) -> bool:
-    r"""Whether a text holds `\.`, which older servers take for the end of CSV where a line holds nothing else."""
-    return any(
-        pc.any(pc.match_substring(rows.column(name), "\\.")).as_py() for name in ("lane", "event_id", "op", "key")
-    )
 
 
 def _unsuitable(batch: pa.RecordBatch, error: psycopg.Error) -> Unsuitable:

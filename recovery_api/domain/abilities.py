@@ -1,0 +1,39 @@
+"""What a kind can do, as it declares it: what may be asked of its connector. What may be promised is Capability's.
+
+One law: who needs an ability asks for it, and never for a kind by name.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Ability(StrEnum):
+    """One thing that a connector of a kind can be asked for."""
+
+    JOINED_SNAPSHOT = "joined snapshot"
+    """A source: what is read belongs to one snapshot, which other processes join."""
+    IMMUTABLE_BELOW = "immutable below"
+    """A source: nothing at or below a frontier changes; shown by reading its count and digest again."""
+    RECORD_BY_RANGE = "record by range"
+    """A record: answers by range of coordinates, so that tasks share the reading."""
+    RECORD_BY_SCAN = "record by scan"
+    """A record: answers only as a whole."""
+    ORDERED_EFFECT = "ordered effect"
+    """A record: can be asked which keys have a later event accepted, where the effect needs each key's order."""
+    FENCED = "fenced"
+    """A delivery: claim, arm, stage, fire; an older generation is rejected at admission."""
+    APPENDED = "appended"
+    """A delivery: one transaction a part, under a lock that excludes every other writer."""
+    DRILLED = "drilled"
+    """A delivery: makes a place of its own for a drill, apart from what it holds."""
+
+
+READINGS = frozenset({Ability.JOINED_SNAPSHOT, Ability.IMMUTABLE_BELOW})
+"""How a source is read: a source has one of these at least."""
+
+RECORDS = frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN})
+"""How a record answers. A sink without one cannot be read back: it does not answer at all."""
+
+DELIVERIES = frozenset({Ability.FENCED, Ability.APPENDED})
+"""How a delivery is made. A sink without one is a record alone: it is audited and planned, and never fired into."""

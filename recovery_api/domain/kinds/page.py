@@ -1,0 +1,81 @@
+"""docs/kinds.md's table, made from what the kinds declare: `python -m recovery_api.domain.kinds.page FILE` writes it anew."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
+from recovery_api.domain.kinds.base import KINDS, Kind, kind_get
+from recovery_api.domain.strategies import STRATEGIES
+from recovery_api.domain.strategies.base import Strategy
+
+BEGIN, END = "<!-- made by `make kinds` -->\n", "<!-- end of what is made -->\n"
+
+READ = {
+    Ability.JOINED_SNAPSHOT: (
+        "read in one snapshot, which other processes join",
+        "a safe frontier: proven where the snapshot or a lock shows it, else attested or assumed, and said",
+        "as long as the rows are kept; below the oldest one that is left, unknown",
+    ),
+    Ability.IMMUTABLE_BELOW: (
+        "immutable below a frontier, which reading count and digest again shows",
+        "a safe frontier, attested by who writes it; what changed below it ends that ground",
+        "as long as what was written is kept; what is gone is found gone, and is unknown",
+    ),
+}
+"""By how a source is read: the words, what may be promised of it, and until when."""
+
+ANSWERS = {
+    Ability.RECORD_BY_RANGE: "answers by range of coordinates",
+    Ability.RECORD_BY_SCAN: "answers only as a whole",
+}
+
+DRIVEN = {
+    Ability.FENCED: ("fenced", "for good: the identity key keeps every accepted coordinate"),
+    Ability.APPENDED: ("attested", "as long as the rows are kept and nobody changes them"),
+}
+"""By how a delivery is made: the strategy that drives it, and until when what it says can be shown."""
+
+ALONE = "read_only"
+
+
+def table() -> str:
+    """Markdown: one row a kind and way to use it."""
+    rows = [row for name in KINDS for row in _rows(kind_get(name))]
+    head = ("Kind", "End", "What it can", "What may be promised", "Until when")
+    lines = ["| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str) -> str:
+    """`text` with the table between its two marks made anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{table()}{END}{after}"
+
+
+def _rows(kind: Kind) -> list[tuple[str, ...]]:
+    name = f"`{kind.name}`"
+    if kind.end == "source":
+        found = [READ[ability] for ability in READ if ability in kind.abilities]
+        return [(name, "source", *words) for words in found]
+    answers = [ANSWERS[ability] for ability in ANSWERS if ability in kind.abilities]
+    record = (name, "record", " and ".join(answers), _sentence(STRATEGIES[ALONE]), "as long as its rows are kept")
+    rows: list[tuple[str, ...]] = [record] if kind.abilities & RECORDS and not kind.abilities & {Ability.FENCED} else []
+    for ability in sorted(kind.abilities & DELIVERIES):
+        strategy, until = DRIVEN[ability]
+        until = "until its process ends" if kind.is_in_process else until
+        extra = " and can be drilled" if Ability.DRILLED in kind.abilities else ""
+        can = f"{', '.join(answers)}; {ability.value}{extra}"
+        rows.append((name, "record and delivery", can, _sentence(STRATEGIES.get(strategy, STRATEGIES[ALONE])), until))
+    return rows
+
+
+def _sentence(strategy: Strategy) -> str:
+    return strategy.sentence()
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1])
+    path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")

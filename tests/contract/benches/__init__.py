@@ -1,0 +1,90 @@
+"""A bench a kind: how a contract suite makes an end of it and puts rows there. One module a kind, by the kind's name.
+
+`MAKES`: by variant ("" is the kind as it is made today) what makes its bench in a Place. `CANNOT`: by test, why the kind
+cannot; such a test is expected to fail, strictly.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from recovery_api.domain.abilities import Ability
+from recovery_api.domain.kinds.base import KINDS, kind_get
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.source import Source
+
+
+@dataclass
+class Place:
+    """What a bench may use: a folder of its own, and the suite's database, made when it is first asked for."""
+
+    folder: Path
+    database: Callable[[], str]
+
+
+class SourceBench(Protocol):
+    def connector(self) -> Source:
+        """Another connector of the same end, as another process would make it."""
+        ...
+
+    def commit(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Events of schemas.BATCH are committed, all at once, in this order."""
+        ...
+
+
+class ChangeableBench(SourceBench, Protocol):
+    def alter(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """What was committed at these coordinates is these events now, though nobody should."""
+        ...
+
+
+class RecordBench(Protocol):
+    def connector(self) -> Record: ...
+
+    def accept(self, events: Iterable[Mapping[str, Any]], head: int | None = None) -> None:
+        """Events of schemas.BATCH are accepted in this order, all under one head."""
+        ...
+
+
+class AppendedBench(RecordBench, Protocol):
+    def delivery(self) -> AppendedDelivery:
+        """A delivery into an empty place whose rows are the effect; from then on `connector` is its record."""
+        ...
+
+
+def kinds_with(*abilities: Ability) -> list[str]:
+    """The registered kinds that declare one of these."""
+    return [name for name in KINDS if kind_get(name).abilities & set(abilities)]
+
+
+def module_of(kind: str) -> Any:
+    return importlib.import_module(f"{__name__}.{kind}")
+
+
+def params(*abilities: Ability) -> list[Any]:
+    """A parameter a kind and variant. A kind without a bench has one, too: its tests fail."""
+    found = []
+    for kind in kinds_with(*abilities):
+        try:
+            variants = list(module_of(kind).MAKES)
+        except ModuleNotFoundError:
+            variants = [""]
+        found += [pytest.param((kind, variant), id=f"{kind} {variant}".strip()) for variant in variants]
+    return found
+
+
+def bench_of(request: pytest.FixtureRequest, place: Place) -> Any:
+    """The bench that the fixture's parameter names. A test that the kind cannot pass is marked so."""
+    kind, variant = request.param
+    module = module_of(kind)
+    name = request.node.originalname
+    if name in module.CANNOT:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=module.CANNOT[name]))
+    return module.MAKES[variant](place)

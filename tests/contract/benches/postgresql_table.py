@@ -1,0 +1,66 @@
+"""An ordinary table that records what was accepted."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from recovery_api.domain.abilities import Ability
+from tests.contract.benches import Place
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.registry import delivery_make, record_make
+
+TABLE = """
+CREATE TABLE {} (
+    entry bigint GENERATED ALWAYS AS IDENTITY, id bigint, event_id text, op text, "key" text, content jsonb, head bigint
+)
+"""
+EFFECT = """CREATE TABLE {} (id bigint PRIMARY KEY, event_id text, op text, "key" text, content jsonb)"""
+INSERT = """
+INSERT INTO {} (id, event_id, op, "key", content, head)
+VALUES (%(position)s, %(event_id)s, %(op)s, %(key)s, %(content)s, %(head)s)
+"""
+
+CANNOT = {"test_lanes_are_apart": "a table has one lane"}
+
+
+class TableBench:
+    def __init__(self, place: Place) -> None:
+        self.effect = ""
+        self.dsn, self.table = place.database(), f"accepted_{secrets.token_hex(4)}"
+        (place.folder / "sink_dsn").write_text(self.dsn)
+        self.options = {
+            "connection": f"file:{place.folder / 'sink_dsn'}",
+            "table": self.table,
+            "coordinate": "id",
+            "head": "head",
+            **{name: name for name in ("event_id", "op", "key", "content", "entry")},
+        }
+        with psycopg.connect(self.dsn) as connection:
+            connection.execute(sql.SQL(TABLE).format(sql.Identifier(self.table)))
+
+    def connector(self) -> Record:
+        return record_make("postgresql_table", self.options)
+
+    def delivery(self) -> AppendedDelivery:
+        """Of another table, whose rows are the effect and whose coordinate is unique."""
+        if not self.effect:
+            self.effect = f"effect_{secrets.token_hex(4)}"
+            with psycopg.connect(self.dsn) as connection:
+                connection.execute(sql.SQL(EFFECT).format(sql.Identifier(self.effect)))
+            del self.options["head"], self.options["entry"]
+            self.options |= {"table": self.effect, "is_effect": True}
+        return delivery_make("postgresql_table", self.options, Ability.APPENDED)
+
+    def accept(self, events: Iterable[Mapping[str, Any]], head: int | None = None) -> None:
+        with psycopg.connect(self.dsn) as connection:
+            for event in events:
+                connection.execute(sql.SQL(INSERT).format(sql.Identifier(self.table)), {**event, "head": head})
+
+
+MAKES = {"": TableBench}

@@ -1,0 +1,184 @@
+"""A table without a fence, from its plan to its honest outcome: what is asked, what is refused, what may be said."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.utils import timezone
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.models import Plan, PlanState, RecoveryOutcome
+from recovery_api.rows import plan_as_row, recovery_as_row
+from tests.integration.recovery.table_world import MAILS, ONLY, UNIQUE, TableWorld, drained, table_world_make
+from tests.integration.recovery.world import run
+
+pytestmark = pytest.mark.spark
+
+KEYS = ["e1", "e2", "e3", "e4"]
+
+
+@pytest.fixture
+def make(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
+) -> Callable[..., TableWorld]:
+    def made(**more: Any) -> TableWorld:
+        world = table_world_make(database_factory, tmp_path, **more)
+        world.commit(KEYS)
+        world.deliver(["e2"])
+        return world
+
+    return made
+
+
+def condition(plan: Plan, name: str) -> dict[str, Any]:
+    (found,) = [one for one in plan.conditions if one["name"] == name]
+    return dict(found)
+
+
+def test_t23_a_plan_on_a_table_that_is_only_the_mark_of_an_effect_says_what_is_owed_and_sends_nothing(
+    make: Callable[..., TableWorld],
+) -> None:
+    world = make(sink_more={"is_effect": False})
+    plan = world.plan()
+    assert plan.state == PlanState.REFUSED
+    assert plan.batch["provably missing"] == "3"
+    assert (plan.pins["strategy"], plan.pins["promise"]) == ("read_only", "nothing beyond what an audit finds")
+    assert "is_effect" in condition(plan, "P2")["says"]
+    with pytest.raises(Refused):
+        world.approve(plan)
+    assert world.accepted_keys() == ["e2"]
+
+
+def test_what_is_missing_lands_once_and_the_outcome_names_what_was_attested(make: Callable[..., TableWorld]) -> None:
+    world = make()
+    plan = world.approve(world.plan())
+    assert plan.pins["strategy"] == "attested"
+    row = plan_as_row(plan)
+    assert [one["name"] for one in row["attestations"]] == ["relay-drained", "only-recoverer"]
+    assert "given that the relay was stopped" in row["promise"]
+    found = condition(plan, "P2")
+    assert found["holds"] is None and not found["blocks"] and "attest" in found["says"]
+    recovery = world.ask(plan, drained(), ONLY)
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
+    assert world.accepted_keys() == KEYS
+    assert (recovery.landed_count, recovery.absorbed_count) == (3, 0)
+    assert "given" in recovery.says and "only recoverer" in recovery.says and "by ada" in recovery.says
+    certificate = recovery.certificate
+    assert certificate["strategy"] == "attested"
+    attested = certificate["attestations"]
+    assert [one["name"] for one in attested] == ["relay-drained", "only-recoverer"]
+    assert attested[0]["by"] == "ada" and attested[0]["since"] and attested[0]["attested_by"] == "ada"
+    assert attested == recovery_as_row(recovery)["attested"]
+    (previous_run,) = [one for one in certificate["plan"]["conditions"] if one["name"] == "P2"]
+    assert "Attested by ada at" in previous_run["says"]
+    verified = recovery.audits.get()
+    assert verified.status == "exactly_once_given" and verified.exit_code == 4
+
+
+@pytest.mark.parametrize("given", [[], [ONLY], ["later-events-confirmed"]])
+def test_without_a_unique_constraint_a_late_send_must_be_attested_away(
+    make: Callable[..., TableWorld], given: list[str]
+) -> None:
+    world = make()
+    plan = world.approve(world.plan())
+    with pytest.raises(Refused, match="relay-drained since TIME by NAME"):
+        world.ask(plan, *given)
+    plan.refresh_from_db()
+    assert plan.state == PlanState.APPROVED
+    assert world.accepted_keys() == ["e2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "relay-drained",
+        "relay-drained since yesterday by ada",
+        "relay-drained since 2026-11-28T10:00 by ada",
+        "certainly",
+    ],
+)
+def test_an_attestation_that_does_not_say_what_it_must_is_refused(make: Callable[..., TableWorld], text: str) -> None:
+    world = make()
+    plan = world.approve(world.plan())
+    with pytest.raises((BadInput, Refused)):
+        world.ask(plan, text, ONLY, *([drained()] if text == "certainly" else []))
+    tomorrow = (timezone.now() + timedelta(days=1)).isoformat()
+    with pytest.raises(BadInput, match="has not come yet"):
+        world.ask(plan, f"relay-drained since {tomorrow} by ada", ONLY)
+
+
+def test_a_late_send_is_absorbed_under_a_unique_constraint_which_spares_the_attestation(
+    make: Callable[..., TableWorld],
+) -> None:
+    world = make(sink_sql=f"{MAILS};{UNIQUE}")
+    plan = world.approve(world.plan())
+    assert plan.pins["attestations"] == ["only-recoverer"]
+    with psycopg.connect(world.sink_dsn) as relay:  # a relay that is still there, in the middle of its send
+        recovery = world.ask(plan, ONLY)
+        run(recovery.intents.get())
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            world.send(relay, "e1")
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
+    assert "relay" not in recovery.says.partition("given")[2].partition(":")[0]
+    assert world.accepted_keys() == KEYS
+
+
+def test_a_constraint_that_is_gone_by_then_is_not_relied_on(make: Callable[..., TableWorld]) -> None:
+    world = make(sink_sql=f"{MAILS};{UNIQUE}")
+    recovery = world.ask(world.approve(world.plan()), ONLY)
+    world.alter("ALTER TABLE mails DROP CONSTRAINT mails_pkey")
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED
+    assert "unique constraint that refused late sends is gone" in recovery.says
+    assert world.accepted_keys() == ["e2"]
+
+
+def test_without_the_right_to_lock_there_is_a_plan_that_says_what_to_grant(make: Callable[..., TableWorld]) -> None:
+    world = make()
+    with psycopg.connect(world.sink_dsn, autocommit=True) as connection:
+        role = f"reader_{secrets.token_hex(4)}"
+        name = sql.Identifier(role)
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'reads'").format(name))
+        connection.execute(sql.SQL("GRANT SELECT, INSERT ON mails TO {}").format(name))
+        parts = conninfo_to_dict(world.sink_dsn) | {"user": role, "password": "reads"}
+    Path(world.sink_options["connection"].removeprefix("file:")).write_text(make_conninfo(**parts))
+    plan = world.plan()
+    assert plan.state == PlanState.REFUSED
+    assert plan.batch["provably missing"] == "3"
+    assert "GRANT" in condition(plan, "P2")["says"] and role in condition(plan, "P2")["says"]
+
+
+def test_a_right_that_is_lost_before_the_append_weakens_nothing(make: Callable[..., TableWorld]) -> None:
+    world = make()
+    recovery = world.ask(world.approve(world.plan()), drained(), ONLY)
+    sink = world.pipeline.sink
+    sink.options = {**sink.options, "is_effect": False}
+    sink.save()
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED
+    assert "no longer as the plan found it" in recovery.says
+    assert world.accepted_keys() == ["e2"]
+
+
+def test_a_recovery_in_parts_lands_each_in_committed_order(make: Callable[..., TableWorld]) -> None:
+    world = make(batch_limit=2)
+    world.commit(["e5", "e6"])
+    world.alter("ALTER TABLE mails ADD came bigint GENERATED ALWAYS AS IDENTITY")
+    recovery = world.redrive(drained(), ONLY)
+    assert (recovery.outcome, recovery.batches, recovery.landed_count) == ("exactly_once_given", 3, 5), recovery.says
+    with psycopg.connect(world.sink_dsn) as connection:
+        came = [key for (key,) in connection.execute('SELECT "key" FROM mails ORDER BY came').fetchall()]
+    assert came == ["e2", "e1", "e3", "e4", "e5", "e6"]

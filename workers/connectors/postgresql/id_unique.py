@@ -1,0 +1,42 @@
+"""Whether an event's id can stand for it at the source: a type that ids are compared as, and a constraint that keeps two
+events from sharing one, as the catalogue shows it. That none is used again later no catalogue can show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+
+from recovery_api.domain.identity import COLUMN_TYPES, IdType
+from recovery_api.domain.mapping import term_parse
+from workers.connectors.postgresql.indexes import unique_problem
+from workers.connectors.postgresql.opening import Opened
+from workers.connectors.readings import SourceIds
+
+OF_ITS_OWN = "Acceptance is established per event: map an id that each event has for itself."
+
+
+def source_ids(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> SourceIds | None:
+    """The source's ids, with the reason for which one cannot stand for its event. None: none are mapped."""
+    if not options.get("event_id"):
+        return None
+    table = opened.table
+    place = f"{table.schema}.{table.name}"
+    term = term_parse("event_id", options["event_id"], table.columns)
+    if term.is_constant or term.is_joined or term.path:
+        remedy = (
+            f"Make a column of it: ALTER TABLE {place} ADD COLUMN event_id … GENERATED ALWAYS AS (…) STORED UNIQUE; and"
+            " map that."
+        )
+        problem = f"{options['event_id']!r} is no column of {place}, so no UNIQUE constraint can keep it to one event"
+        return SourceIds(IdType.TEXT, problem, remedy)
+    found = table.columns[term.column].type
+    if found not in COLUMN_TYPES:
+        remedy = f"An id is {', '.join(COLUMN_TYPES)}. {OF_ITS_OWN}"
+        return SourceIds(IdType.TEXT, f"{term.column!r} is {found}: ids of that type are not compared", remedy)
+    if problem := unique_problem(connection, table, term.column):
+        remedy = f"ALTER TABLE {place} ADD UNIQUE ({term.column}). {OF_ITS_OWN}"
+        return SourceIds(COLUMN_TYPES[found], f"{term.column!r} {problem}", remedy)
+    return SourceIds(COLUMN_TYPES[found])

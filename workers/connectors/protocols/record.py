@@ -1,0 +1,71 @@
+"""What an acceptance record must do: be read back. A row in it is the mark of an effect, and not the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.conditions import UndisciplinedPath
+from recovery_api.domain.restores import SinkMemory
+from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
+
+
+@runtime_checkable
+class Record(Protocol):
+    """The sink's own durable word of what it accepted. It alone can be audited and planned, and is never fired into.
+
+    `needs_order`: the effect behind it is declared ordered, and it has `later_accepted` (OrderedRecord).
+    """
+
+    kind: str
+    needs_order: bool
+
+    def capability(self) -> Capability:
+        """What this sink can do, as tested now, not as declared."""
+        ...
+
+    def test(self) -> ConnectionReport: ...
+
+    def said(self) -> SinkMemory:
+        """What tells this sink as it is now from what it was: compared with what it said before, it shows a restore."""
+        ...
+
+    def undisciplined_paths(self) -> list[UndisciplinedPath]:
+        """Every way into record or target that passes admission by. Empty: there is none."""
+        ...
+
+    def hold_snapshot(self, generation: int | None = None) -> AbstractContextManager[Reading]:
+        """One snapshot of the acceptance record. With `generation`, it must itself show the fence there.
+
+        Raises: Refused where the fence has passed the generation, or there is none; SnapshotLost.
+        """
+        ...
+
+    def read_accepted(
+        self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """The acceptance record in the range, in the columns of schemas.ACCEPTED that `width` carries."""
+        ...
+
+
+@runtime_checkable
+class IdRecord(Record, Protocol):
+    """A record that may know only message ids: then its reading has `ids`, and it is read by them."""
+
+    def read_ids(self, reading: Reading, part: int, parts: int) -> Iterator[pa.RecordBatch]:
+        """One of `parts` disjoint shares of the whole record, in the columns of schemas.ENTRY_IDS, ids as written."""
+        ...
+
+
+@runtime_checkable
+class OrderedRecord(Record, Protocol):
+    """A record of effects that need each key's events in order."""
+
+    def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
+        """The keys among `rows` (position, ordinal, key; few enough for one query), each once, that `reading`'s record
+        holds an event of above that key's lowest coordinate in `rows`."""
+        ...

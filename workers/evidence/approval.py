@@ -1,0 +1,40 @@
+"""What a person approved, compared with what is owed now."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from workers.connectors.readings import CoordinateRange
+from workers.evidence import schemas
+from workers.evidence.batch import batch_rows
+from workers.evidence.kernel import LaneQuestion
+from workers.evidence.store import parts_of, range_filter
+
+
+def approval_compare(
+    approved: str,
+    range_: CoordinateRange,
+    question: LaneQuestion,
+    armed: pa.Table,
+    accepted: pa.Table,
+    excluded: pa.Table | None,
+) -> dict[str, int]:
+    """How the range's batch differs from the approved one: only fewer is allowed, each of those found accepted or
+    acknowledged since."""
+    findings = ds.dataset(parts_of(approved), format="parquet", schema=schemas.FINDING)
+    promised = batch_rows(findings.to_table(filter=range_filter(range_, question.frontier)), excluded)
+    keys = ["position", "ordinal", "payload_digest"]
+    newly = armed.select(keys).join(promised.select(keys), keys, join_type="left anti")
+    gone = promised.select(keys).join(armed.select(keys), keys, join_type="left anti")
+    unaccepted = gone.join(accepted.select(keys), keys, join_type="left anti")
+    unexplained = unaccepted
+    if question.acknowledged is not None:
+        unexplained = unaccepted.join(question.acknowledged, ["position", "ordinal"], join_type="left anti")
+    return {
+        "approved": promised.num_rows,
+        "not_approved": newly.num_rows,
+        "landed_meanwhile": gone.num_rows - unaccepted.num_rows,
+        "acknowledged_since": unaccepted.num_rows - unexplained.num_rows,
+        "unexplained": unexplained.num_rows,
+    }

@@ -1,0 +1,153 @@
+"""The batch of a reading: which findings a re-drive sends, its digest, and how it is cut into parts and slices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from recovery_api.domain.coordinates import Coordinate
+from workers.evidence import schemas
+from workers.evidence.canonical import batch_digest, batch_digest_add, entry_digests
+from workers.evidence.store import parts_of
+
+if TYPE_CHECKING:
+    from workers.evidence.ranges import MeetSpec
+    from workers.evidence.read import Evidence
+
+SLICE_ROWS = 12_500
+"""Rows a task, about: small enough that two cores share a batch of 100,000 evenly, large enough to be worth a COPY."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`length` rows of one part's batch from `offset`."""
+
+    part: int
+    lane: str
+    offset: int
+    length: int
+
+
+BATCH_COLUMNS = [
+    *("finding", "lane", "position", "ordinal"),
+    *("is_acknowledged", "is_retained", "is_keyed_hidden", "history_digest"),
+]
+"""What `batch_rows` looks at."""
+
+
+def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table:
+    """What a re-drive sends of `findings`: lost, still held by the source, not acknowledged, deliverable by identity.
+
+    Returns columns lane, position, ordinal, payload_digest, in coordinate order.
+    """
+    wanted = pc.and_(
+        pc.and_(pc.equal(findings["finding"], "lost"), findings["is_retained"]),
+        pc.and_(pc.invert(findings["is_acknowledged"]), pc.invert(findings["is_keyed_hidden"])),
+    )
+    rows = findings.filter(wanted).select(["lane", "position", "ordinal", "history_digest"])
+    rows = rows.rename_columns(["lane", "position", "ordinal", "payload_digest"])
+    if excluded is not None and excluded.num_rows:
+        rows = rows.join(excluded, ["lane", "position", "ordinal"], join_type="left anti")
+    return rows.sort_by([("position", "ascending"), ("ordinal", "ascending")])
+
+
+def rows_digest(batch: pa.Table) -> str:
+    """The batch digest of rows of lane, position, ordinal, payload_digest; of coordinates alone where no content was read."""
+    lanes, positions, ordinals = (batch[name].to_pylist() for name in ("lane", "position", "ordinal"))
+    payloads = batch["payload_digest"].cast(pa.binary()).fill_null(b"").to_pylist()
+    return batch_digest(entry_digests(lanes, positions, ordinals, payloads))
+
+
+def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
+    """The re-drivable rows of one evidence part, in coordinate order."""
+    path = Path(spec.evidence) / f"part-{part:05d}.parquet"
+    return batch_rows(pq.read_table(path, columns=BATCH_COLUMNS, filters=[("finding", "==", "lost")]), spec.excluded)
+
+
+def batch_held(directory: str) -> int | None:
+    """How many entries the evidence under `directory` holds of its batch; None where it cannot be read."""
+    if not (parts := parts_of(directory)):
+        return None
+    try:
+        findings = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
+        lost = findings.to_table(columns=BATCH_COLUMNS, filter=ds.field("finding") == "lost")
+        return batch_rows(lost, unrepresentable_read(directory)).num_rows
+    except (OSError, pa.ArrowInvalid):
+        return None
+
+
+def batch_without(evidence: Evidence, excluded: pa.Table | None) -> Evidence:
+    """The same evidence with `excluded` coordinates (few) left out of its batch."""
+    if excluded is None or not excluded.num_rows:
+        return evidence
+    spec = replace(evidence.spec, excluded=excluded)
+    pieces = []
+    for piece in evidence.pieces:
+        rows = batch_of_part(spec, piece.part)
+        if rows.num_rows:
+            pieces.append(replace(piece, count=rows.num_rows, digest=rows_digest(rows)))
+    return replace(
+        evidence,
+        spec=spec,
+        pieces=tuple(pieces),
+        batch_count=sum(piece.count for piece in pieces),
+        batch_digest=batch_digest_add(*(piece.digest for piece in pieces)),
+    )
+
+
+def unrepresentable_read(directory: str) -> pa.Table | None:
+    """The coordinates a plan found unrepresentable at the sink, or None. They are few: each needs a person."""
+    parts = sorted((Path(directory) / "unrepresentable").glob("part-*.parquet"))
+    return pa.concat_tables([pq.read_table(part) for part in parts]) if parts else None
+
+
+def parts_split(evidence: Evidence, limit: int) -> list[dict[str, Coordinate]]:
+    """Frontiers f1 < f2 < … that cut the batch into parts of at most `limit` entries; the last is the evidence's own.
+
+    Lanes follow one another: each frontier names, for every lane, how far the parts so far have come.
+    """
+    final = {lane: found.frontier for lane, found in evidence.lanes.items() if lane in evidence.source_reading.lanes}
+    lowest = {lane: found.reading.lowest or found.frontier for lane, found in evidence.lanes.items()}
+    reached = {lane: min(lowest[lane], final[lane]) for lane in final}
+    parts: list[dict[str, Coordinate]] = []
+    held = 0
+    for piece in evidence.pieces:
+        index, lane, count = piece.part, piece.lane, piece.count
+        rows: pa.Table | None = None
+        offset = 0
+        while held + (count - offset) > limit:
+            rows = batch_of_part(evidence.spec, index) if rows is None else rows
+            offset += limit - held
+            last = rows.slice(offset - 1, 1).to_pylist()[0] if offset else None
+            if last is not None:
+                reached[lane] = Coordinate(last["position"], last["ordinal"])
+            parts.append(dict(reached))
+            held = 0
+        held += count - offset
+        reached[lane] = _end_of_piece(evidence, index, final[lane])
+    return [*parts, final]
+
+
+def _end_of_piece(evidence: Evidence, index: int, frontier: Coordinate) -> Coordinate:
+    rows = batch_of_part(evidence.spec, index)
+    last = rows.slice(rows.num_rows - 1, 1).to_pylist()[0]
+    return min(Coordinate(last["position"], last["ordinal"]), frontier)
+
+
+def slices_of(evidence: Evidence) -> list[Slice]:
+    """Each piece in equal slices of about SLICE_ROWS: a small rest would cost a task of its own."""
+    slices = []
+    for piece in evidence.pieces:
+        rows = math.ceil(piece.count / max(1, round(piece.count / SLICE_ROWS)))
+        slices += [
+            Slice(piece.part, piece.lane, start, min(rows, piece.count - start))
+            for start in range(0, piece.count, rows)
+        ]
+    return slices

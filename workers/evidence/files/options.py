@@ -1,0 +1,60 @@
+"""How somebody said that a file is to be read, and how it was found to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from recovery_api.domain.errors import BadInput
+
+FIELDS = (
+    *("coordinate", "lane", "op", "key", "value", "value_text", "digest"),
+    *("event_id", "head", "generation", "entry"),
+)
+FORMATS = ("auto", "jsonl", "csv", "copy", "psql", "parquet", "console", "kcat")
+PLACEHOLDER = "__debezium_unavailable_value"
+TYPES = ("json", "text", "bytes", "decimal", "millis", "micros", "nanos", "date", "timestamp")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """`maps`: field to path. `types`: member of the content to type, as declared. `columns`: of a file without a header.
+
+    `format` is one of FORMATS, or `kcat:` and the format string that was given to kcat. `null`: the text of an unquoted
+    cell that stands for null; None: an empty one, `NULL` and `\\N`. `table`: which table of several. `placeholder`: what
+    stands for a value that the log did not hold. `is_record`: an acceptance record, in which a second reading of a row is a
+    second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content. `cell_maps`: a table preset's, where the file holds a table's rows.
+    """
+
+    format: str = "auto"
+    preset: str | None = None
+    maps: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    null: str | None = None
+    columns: tuple[str, ...] = ()
+    table: str | None = None
+    placeholder: str = PLACEHOLDER
+    is_record: bool = False
+    by_event_id: bool = False
+    cell_maps: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(set(self.maps) - set(FIELDS)):
+            raise BadInput("--map", f"{unknown[0]!r} is not a field", f"Known: {', '.join(FIELDS)}.")
+        if self.format not in FORMATS and not self.format.startswith("kcat:"):
+            raise BadInput("--format", f"{self.format!r} is not known", f"Known: {', '.join(FORMATS)}, kcat:FORMAT.")
+        for member, kind in self.types.items():
+            word, _, detail = kind.partition(":")
+            if word not in TYPES or (word == "decimal" and detail and not detail.isdigit()):
+                raise BadInput("--type", f"{member}={kind} is not known", f"Known: {', '.join(TYPES)}, decimal:SCALE.")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file is taken for. `container`: how records lie in it; `shape`: what a record is; `says`: a sentence."""
+
+    container: str
+    shape: str
+    delimiter: str = ","
+    kcat: str | None = None
+    says: str = ""

@@ -1,0 +1,152 @@
+"""The co-partitioned way to meet: each Spark task takes one range of coordinates, reads both ends for it and judges.
+
+No shuffle. What a task finds it writes as one Parquet part under the evidence directory, by rename, so that a retried
+or speculative attempt leaves the same file; what comes back to the driver is one small row a range.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recovery_api.domain.abilities import Ability
+from recovery_api.domain.coordinates import Coordinate
+from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
+from workers.connectors.protocols.fence import FencedDelivery
+from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.source import Source
+from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
+from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
+from workers.evidence import schemas
+from workers.evidence.approval import approval_compare
+from workers.evidence.batch import batch_rows, rows_digest
+from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
+from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.store import part_write
+from workers.spark.tasks import summary_row, tasks_run
+
+
+@dataclass(frozen=True, slots=True)
+class EndSpec:
+    """One end as an executor can make it: no credential, only references."""
+
+    kind: str
+    options: dict[str, Any]
+
+    def source(self) -> Source:
+        return source_make(self.kind, self.options)
+
+    def record(self) -> Record:
+        return record_make(self.kind, self.options)
+
+    def delivery(self) -> Delivery | None:
+        """None: the sink is a record alone."""
+        return delivery_find(self.kind, self.options)
+
+    def fenced(self) -> FencedDelivery:
+        return delivery_make(self.kind, self.options, Ability.FENCED)
+
+    def appended(self) -> AppendedDelivery:
+        return delivery_make(self.kind, self.options, Ability.APPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class MeetSpec:
+    """Everything one co-partitioned job needs, shipped to its tasks.
+
+    `approved` names the evidence directory of an approved plan: each task then also says how its range's batch differs
+    from what was approved there.
+    """
+
+    source: EndSpec
+    sink: EndSpec
+    source_reading: Reading
+    sink_reading: Reading
+    ranges: tuple[CoordinateRange, ...]
+    questions: dict[str, LaneQuestion]
+    width: Width
+    evidence: str
+    approved: str | None = None
+    excluded: pa.Table | None = None
+    """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
+    earlier: Mapping[str, Coordinate] = field(default_factory=dict)
+    """Where an earlier reading judged each lane: its history there is fingerprinted again."""
+
+
+def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
+    """One summary a range, in the order of `spec.ranges`.
+
+    Raises: the first error that a task met, as itself.
+    """
+    Path(spec.evidence).mkdir(parents=True, exist_ok=True)
+    return tasks_run(session, len(spec.ranges), _over_ranges(spec))
+
+
+def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                lane = spec.ranges[index].lane
+                yield summary_row(index, lane, functools.partial(range_judge, spec, index))
+
+    return judge
+
+
+def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
+    range_ = spec.ranges[index]
+    question = spec.questions[range_.lane]
+    with_key = question.scope is not None
+    late = LateRows(question.frontier)
+    history = _table(
+        spec.source.source().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
+        if range_.lane in spec.source_reading.lanes
+        else iter(())
+    )
+    accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
+    verdict = judge_block(question, history, accepted)
+    batch = batch_rows(verdict.findings, spec.excluded)
+    part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
+    summary: dict[str, Any] = {
+        "lane": range_.lane,
+        "counts": verdict.counts,
+        "findings": verdict.findings.num_rows,
+        "batch_count": batch.num_rows,
+        "batch_digest": rows_digest(batch),
+        "history": history_fingerprint(history, question.frontier),
+        "stranded": _stranded(question, history, accepted),
+    }
+    if range_.lane in spec.earlier:
+        at = spec.earlier[range_.lane]
+        is_same = at == question.frontier
+        summary["earlier"] = summary["history"] if is_same else history_fingerprint(history, at)
+    if late.first:
+        summary["late"] = late_summary(late, verdict.findings)
+    if spec.approved is not None:
+        summary["approval"] = approval_compare(spec.approved, range_, question, batch, accepted, spec.excluded)
+    return summary
+
+
+def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> int:
+    """How many events in scope above the frontier the record does not hold, by coordinate."""
+    is_above = ~at_or_below(history, question.frontier)
+    if not is_above.any():
+        return 0
+    above = history.filter(pa.array(is_above))
+    if question.scope is not None:
+        above = above.filter(pc.is_in(above["key"], value_set=question.scope))
+    keys = ["position", "ordinal"]
+    return above.select(keys).join(accepted.select(keys), keys, join_type="left anti").num_rows
+
+
+def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table:
+    held = list(batches)
+    if held:
+        return pa.Table.from_batches(held)
+    return schemas.HISTORY.empty_table()

@@ -1,0 +1,388 @@
+"""Reading both ends in the right order, and what that shows at a frontier.
+
+The order is THEORY section 2's: the frontier is pinned first, the record's snapshot opened second, the source's last.
+So what is lost was committed before the record was read, and what is premature has no commit even afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
+from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.identity import Identity
+from recovery_api.domain.verdicts import LaneCounts
+from workers.connectors.protocols.source import Source
+from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
+from workers.evidence.canonical import batch_digest_add
+from workers.evidence.duplicates import Generations, generations_read
+from workers.evidence.grounds import (
+    Earlier,
+    Late,
+    Remembered,
+    late_find,
+    pinned_apply,
+    pinned_choose,
+    written_since,
+)
+from workers.evidence.ids import ids_judge
+from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.faults import Point, crash_point
+
+BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
+AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
+Progress = Callable[..., None]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """An earlier audit's word for one lane: its frontier, the record's last entry then (None: not known), its givens."""
+
+    frontier: Coordinate
+    last_entry: int | None
+    given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """What is to be judged. `frontier` empty: each lane at its safe frontier. `generation`: read under that claim.
+
+    `proven`: the safe frontier that a plan found for each lane, at or above `frontier`. What was safe stays safe, so it
+    is not asked again; a writer that is open now cannot stop a recovery that was approved before.
+
+    `remembered`: the furthest frontier of each lane that was proven before. `earlier`: the history as an earlier reading
+    found it, which this one is compared with. `attested_by`: who gave the owner's word, and when; `ids_attested_by`: the
+    same of the word that no event id is used again.
+
+    `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
+    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
+    exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
+    one clock that orders readings.
+    """
+
+    source: EndSpec
+    sink: EndSpec
+    evidence: str
+    frontier: Mapping[str, Coordinate] = field(default_factory=dict)
+    proven: Mapping[str, SafeFrontier] = field(default_factory=dict)
+    remembered: Mapping[str, Remembered] = field(default_factory=dict)
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    attested_by: str = ""
+    ids_attested_by: str = ""
+    scope: tuple[str, ...] | None = None
+    acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    certified: Mapping[str, Certified] = field(default_factory=dict)
+    width: Width = Width.PAYLOAD
+    parts: int = 8
+    generation: int | None = None
+    approved: str | None = None
+    excluded: pa.Table | None = None
+    clock: Callable[[], datetime] = _utc_now
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEvidence:
+    """One lane as judged: where, on which ground, and the kernel's folded counts.
+
+    `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject. `late`:
+    rows that came in at or below the frontier after it was taken to be safe.
+    """
+
+    lane: str
+    frontier: Coordinate
+    reading: LaneReading
+    counts: LaneCounts
+    fingerprint: Mapping[str, int]
+    stranded: int
+    late: Late | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The share of the batch that one evidence part holds."""
+
+    part: int
+    lane: str
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one pair of readings showed. `pieces`: each evidence part that holds any of the batch, in order.
+
+    `cursors`: what the relay had recorded of each lane before anything else was read, so that what is lost at or below it
+    was passed over and is not merely on its way. `duplicated_in`: in which generations the first repeated payloads were
+    accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
+    accepted by then is in it, and of two readings the later one holds all that the earlier one held. `sink_release`
+    ends the record's snapshot before the source's: nobody can read in it afterwards. `identity`: the record knows only
+    ids, and how they were compared.
+    """
+
+    source_reading: Reading
+    sink_reading: Reading
+    lanes: Mapping[str, LaneEvidence]
+    batch_count: int
+    batch_digest: str
+    findings_count: int
+    directory: str
+    spelling: Spelling
+    approval: Mapping[str, int] | None
+    spec: MeetSpec
+    pieces: tuple[Piece, ...]
+    duplicated_in: Generations = field(default_factory=dict)
+    cursors: Mapping[str, CursorReading] = field(default_factory=dict)
+    certified: Mapping[str, Certified] = field(default_factory=dict)
+    identity: Identity | None = None
+    ids_attested_by: str = ""
+    record_read_at: datetime = field(default_factory=_utc_now)
+    sink_release: Callable[[], None] = field(default=lambda: None)
+
+    def spell(self, coordinate: Coordinate) -> str:
+        if coordinate == BEFORE_EVERYTHING:
+            return "before every commit"
+        return coordinate_format(coordinate, self.spelling)
+
+
+@contextmanager
+def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> Iterator[Evidence]:
+    """Both ends judged by one Spark job; their snapshots stay open, for reading content, until the manager closes.
+
+    Raises: FrontierRefused; whatever a connector or a task raised.
+    """
+    source, sink = request.source.source(), request.sink.record()
+    cursors = source.cursors()
+    with ExitStack() as held, ExitStack() as held_at_sink:
+        safe, pinned = request.proven, None
+        frontiers: Mapping[str, Coordinate] = {}
+        if not request.proven:
+            safe, frontiers, pinned = _pin(request, source, progress, held)
+        crash_point(Point.FRONTIER_PINNED)
+        record_read_at = request.clock()
+        sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
+        source_reading = pinned_apply(held.enter_context(source.hold_snapshot()), safe, not request.proven)
+        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned})
+        if request.proven:
+            for lane, reading in source_reading.lanes.items():
+                asked = request.frontier.get(lane, BEFORE_EVERYTHING)
+                _refuse_below_floor(reading, asked, source.spelling)
+        frontier = frontiers or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
+        questions = {
+            lane: _question(request, lane, frontier, source_reading)
+            for lane in _all_lanes(source_reading, sink_reading)
+        }
+        ranges = tuple(
+            range_
+            for lane in questions
+            for range_ in (
+                source.split(source_reading, lane, request.parts)
+                if lane in source_reading.lanes
+                else [CoordinateRange(lane, None, None)]
+            )
+        )
+        spec = MeetSpec(
+            request.source,
+            request.sink,
+            source_reading,
+            sink_reading,
+            ranges,
+            questions,
+            request.width,
+            request.evidence,
+            request.approved,
+            request.excluded,
+            {lane: one.frontier for lane, one in request.earlier.items()},
+        )
+        progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
+        identity = None
+        if sink_reading.ids is None:
+            summaries = ranges_judge(session, spec)
+        else:
+            certified = {lane: one.frontier for lane, one in request.certified.items()}
+            judged = ids_judge(session, spec, request.parts, request.earlier, certified)
+            summaries, identity = judged.summaries, judged.identity
+        progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
+        has_duplicates = any(summary["counts"].get("duplicate_payloads") for summary in summaries)
+        duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
+        written = functools.partial(written_since, source, source_reading, request.evidence)
+        yield replace(
+            _evidence(spec, request, frontier, summaries, source.spelling, written),
+            duplicated_in=duplicated_in,
+            cursors=cursors,
+            certified=request.certified,
+            identity=identity,
+            ids_attested_by=request.ids_attested_by,
+            record_read_at=record_read_at,
+            sink_release=held_at_sink.close,
+        )
+
+
+def _pin(
+    request: AuditRequest, source: Source, progress: Progress, held: ExitStack
+) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
+    """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
+    snapshot, which stays open with `held`: late rows are looked up in it."""
+    progress(step="pinning the frontier")
+    pinned = held.enter_context(source.hold_pin())
+    for lane in request.frontier:
+        if lane not in pinned.lanes:
+            raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
+    chosen = {
+        lane: pinned_choose(reading, request.remembered.get(lane), request.frontier.get(lane), request.attested_by)
+        for lane, reading in pinned.lanes.items()
+    }
+    frontiers = {
+        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling) for lane, reading in chosen.items()
+    }
+    return {lane: reading.safe for lane, reading in chosen.items()}, frontiers, pinned.handle.get("pinned")
+
+
+def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:
+    """The frontier to judge a lane at: what was asked, if it may be; else as far as is safe and committed.
+
+    Raises: FrontierRefused naming the safe frontier or the floor.
+    """
+    safe = reading.safe.coordinate
+    if asked is None:
+        if safe is None or reading.head is None:
+            return BEFORE_EVERYTHING
+        return min(safe, reading.head)
+    if safe is None or asked > safe:
+        raise FrontierRefused(
+            coordinate_format(asked, spelling),
+            coordinate_format(safe, spelling) if safe else "not there yet",
+            "safe frontier",
+            " ".join([reading.safe.says, *(f"Waits for {name}." for name in reading.safe.waits_for)]),
+        )
+    _refuse_below_floor(reading, asked, spelling)
+    return asked
+
+
+def _refuse_below_floor(reading: LaneReading, asked: Coordinate, spelling: Spelling) -> None:
+    if reading.floor is not None and BEFORE_EVERYTHING < asked < reading.floor:
+        raise FrontierRefused(
+            coordinate_format(asked, spelling),
+            coordinate_format(reading.floor, spelling),
+            "floor",
+            "retention dropped what lies below it, and no journal is registered",
+        )
+
+
+def _all_lanes(source: Reading, sink: Reading) -> list[str]:
+    return [*source.lanes, *(lane for lane in sink.lanes if lane not in source.lanes)]
+
+
+def _question(
+    request: AuditRequest, lane: str, frontier: Mapping[str, Coordinate], source_reading: Reading
+) -> LaneQuestion:
+    reading = source_reading.lanes.get(lane)
+    f = frontier.get(lane, BEFORE_EVERYTHING)
+    certified = request.certified.get(lane)
+    acknowledged = request.acknowledged.get(lane, ())
+    return LaneQuestion(
+        lane=lane,
+        frontier=f,
+        journal_head=reading.head if reading and source_reading.is_complete else None,
+        floor=_floor(reading),
+        scope=None if request.scope is None else pa.array(request.scope, pa.string()),
+        acknowledged=pa.table(
+            {
+                "position": pa.array([c.position for c in acknowledged], pa.int64()),
+                "ordinal": pa.array([c.ordinal for c in acknowledged], pa.int64()),
+            }
+        )
+        if acknowledged
+        else None,
+        has_journal=False,
+        certified_below=certified.frontier if certified else None,
+        certified_entry=certified.last_entry if certified else None,
+        is_history_whole=source_reading.is_complete,
+    )
+
+
+def _floor(reading: LaneReading | None) -> Coordinate | None:
+    """Below what the source holds now nothing can justify an acceptance: it may have been dropped, or never been.
+
+    A source that says nothing of a floor is taken to have dropped nothing, until the record shows an older entry.
+    """
+    if reading is None:
+        return None
+    return reading.floor or reading.lowest or AFTER_EVERYTHING
+
+
+def _evidence(
+    spec: MeetSpec,
+    request: AuditRequest,
+    frontier: Mapping[str, Coordinate],
+    summaries: list[dict[str, Any]],
+    spelling: Spelling,
+    written: Any,
+) -> Evidence:
+    lanes = {}
+    weaknesses = list(spec.source_reading.weaknesses)
+    for lane in spec.questions:
+        mine = [summary for summary in summaries if summary["lane"] == lane]
+        reading = spec.source_reading.lanes.get(lane) or _no_lane(lane)
+        f, earlier = frontier.get(lane, BEFORE_EVERYTHING), request.earlier.get(lane)
+        at_earlier = _fingerprint_sum([summary["earlier"] for summary in mine if "earlier" in summary])
+        late = late_find(reading, f, mine, earlier, at_earlier, spelling, written)
+        if late is not None:
+            reading = replace(reading, safe=reading.safe.unproven(late.says))
+            weaknesses.append(str(reading.safe.weakness))
+        lanes[lane] = LaneEvidence(
+            lane,
+            f,
+            reading,
+            fold(summary["counts"] for summary in mine),
+            _fingerprint_sum([summary["history"] for summary in mine]),
+            sum(summary["stranded"] for summary in mine),
+            late,
+        )
+    judged = {lane: lanes[lane].reading for lane in spec.source_reading.lanes}
+    source_reading = replace(spec.source_reading, lanes=judged, weaknesses=tuple(dict.fromkeys(weaknesses)))
+    approvals = [summary["approval"] for summary in summaries if "approval" in summary]
+    return Evidence(
+        source_reading=source_reading,
+        sink_reading=spec.sink_reading,
+        lanes=lanes,
+        batch_count=sum(summary["batch_count"] for summary in summaries),
+        batch_digest=batch_digest_add(*(summary["batch_digest"] for summary in summaries)),
+        findings_count=sum(summary["findings"] for summary in summaries),
+        directory=spec.evidence,
+        spelling=spelling,
+        approval=_sum_by_name(approvals) if approvals else None,
+        spec=spec,
+        pieces=tuple(
+            Piece(index, summary["lane"], summary["batch_count"], summary["batch_digest"])
+            for index, summary in enumerate(summaries)
+            if summary["batch_count"]
+        ),
+    )
+
+
+def _no_lane(lane: str) -> LaneReading:
+    return LaneReading(lane, None, None, None, SafeFrontier(None, "no such lane", "The source has no such lane."))
+
+
+def _fingerprint_sum(parts: list[dict[str, int]]) -> dict[str, int]:
+    return {name: value % 2**64 for name, value in _sum_by_name(parts).items()}
+
+
+def _sum_by_name(rows: list[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for row in rows:
+        for name, value in row.items():
+            total[name] = total.get(name, 0) + value
+    return total
