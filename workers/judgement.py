@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.counts import LaneCounts
@@ -25,11 +24,12 @@ from recovery_api.domain.verdicts import Below, Evidence, Total, Verdict, verdic
 from workers.evidence import schemas
 from workers.evidence.answer import answer_make
 from workers.evidence.canonical import content_digest
-from workers.evidence.files import EventFile, FileNotes, ReadOptions, SpellingSigns, event_at
+from workers.evidence.files import EventFile, FileNotes, ReadOptions, SpellingSigns
 from workers.evidence.files.reading import Ask, files_read, size_of
 from workers.evidence.kernel import LaneQuestion, image_mismatches
 from workers.evidence.lane_bounds import Bounds, bounds_parse
 from workers.evidence.matching import Matching, match_by_event_id, match_known
+from workers.evidence.showing import Shown
 from workers.evidence.sides import Side, lane_judge, side_load
 
 SPARK_BYTES = 1 << 30
@@ -37,7 +37,6 @@ SPARK_BYTES = 1 << 30
 meets the records, and meeting them in this process takes 100 bytes a record of its memory."""
 
 IMAGES = schemas.HISTORY.append(pa.field("content_digest", pa.string()))
-REPEATS_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -77,17 +76,25 @@ class JudgeRequest:
     def options(self, end: str) -> ReadOptions:
         found = self.reading.get(end, ReadOptions())
         by_id = self.identity == BY_EVENT_ID
-        return replace(found, is_record=end in ("accepted", "delivered"), by_event_id=by_id and end == "accepted")
+        return replace(
+            found,
+            is_record=end in ("accepted", "delivered"),
+            by_event_id=by_id and end == "accepted",
+            needs_contents=not by_id,
+        )
 
 
 @dataclass(frozen=True)
 class LaneJudgement:
-    """One lane. `answer`: the keys of the conformance cases' `expect`. `named`: lost events by what tells them apart."""
+    """One lane. `answer`: the keys of the conformance cases' `expect`. `named`: lost events by what tells them apart.
+    `altered`: for the first altered entries, in what they differ.
+    """
 
     verdict: Verdict
     answer: dict[str, Any]
     findings: pa.Table
     named: tuple[str, ...] = ()
+    altered: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,11 @@ class _Work:
     folder: Path
     is_only_lane: bool
 
+    @property
+    def _shown(self) -> Shown:
+        paths = {end: (file, self.request.options(end)) for end, file in self.files.items()}
+        return Shown(paths, self.spelling, self.is_only_lane)
+
     def judge(self, lane: str) -> LaneJudgement:
         sides, matching = self._sides(lane)
         history, journal = sides["history"], sides.get("journal", sides["history"])
@@ -207,10 +219,10 @@ class _Work:
         verdict = verdict_make(
             lane, coordinate_format(frontier, self.spelling), counts, self._evidence(question, lowest, counts, matching)
         )
-        answer = answer_make(counts, findings, self._spelled, self._shown(findings))
+        answer = answer_make(counts, findings, self._spelled, self._shown.doubled(findings))
         named: tuple[str, ...] = ()
         if counts.coordinates_repeated and counts.lost:
-            named = self._named(findings)
+            named = self._shown.named(findings, self._spelled)
         if "delivered" in self.files:
             answer["mismatched_keys"] = self._mismatches(question)
             if answer["mismatched_keys"] is None:
@@ -218,11 +230,12 @@ class _Work:
                 evidence = self._evidence(question, lowest, counts, matching)
                 evidence = replace(evidence, unread=(*evidence.unread, says))
                 verdict = verdict_make(lane, verdict.frontier, counts, evidence)
-        return LaneJudgement(verdict, answer, findings, named)
+        altered = self._shown.altered(findings, journal, "journal" if "journal" in sides else "history")
+        return LaneJudgement(verdict, answer, findings, named, altered)
 
     def _sides(self, lane: str) -> tuple[dict[str, Side], Matching]:
         """The lane's rows on every side, and how entries were matched to events."""
-        sides = {}
+        sides: dict[str, Side] = {}
         by_id = self.request.identity == BY_EVENT_ID
         for end in ("history", "accepted", "journal"):
             if end not in self.files:
@@ -239,7 +252,8 @@ class _Work:
             sides[end] = side_load(self.files[end], self.spelling, one, extra, end == "accepted")
         matching = Matching()
         if by_id:
-            matching = match_by_event_id(sides, self.files["accepted"].has_contents, self.is_only_lane)
+            has_contents = all(self.files[end].has_contents for end in ("history", "accepted"))
+            matching = match_by_event_id(sides, has_contents, self.is_only_lane)
         known = match_known(
             sides, {end: (file.path, file.unknown, self.request.options(end)) for end, file in self.files.items()}
         )
@@ -283,51 +297,12 @@ class _Work:
             unread=tuple(unread),
             doubts=(*_doubts(question, self.spelling), *matching.doubts),
             given=matching.given,
-            weaknesses=(*weaknesses, *self._shared(question, counts)),
+            weaknesses=(*weaknesses, *self._shown.shared(question, counts)),
             grounds=(
                 "The files are taken as whole exports: the history read after the record, at or below a safe frontier.",
                 *matching.grounds,
             ),
             identity=matching.identity,
-        )
-
-    def _shared(self, question: LaneQuestion, counts: LaneCounts) -> tuple[str, ...]:
-        """Where several events share the frontier's coordinate, a position there says little."""
-        if not counts.coordinates_repeated:
-            return ()
-        history = side_load(
-            self.files["history"], self.spelling, None if self.is_only_lane else question.lane, (), False
-        )
-        at = history.position == question.frontier.position
-        if history.ordinal is not None:
-            at &= history.ordinal == question.frontier.ordinal
-        count = int(at.sum())
-        if count < 2:
-            return ()
-        spelled = coordinate_format(question.frontier, self.spelling)
-        return (
-            f"{count} events have the coordinate {spelled}: a relay's position there does not say which of them were "
-            f"delivered, and the verdict tells them apart by their contents.",
-        )
-
-    def _shown(self, findings: pa.Table) -> Any:
-        repeated = findings.filter(pc.equal(findings["finding"], "duplicate"))
-        options = self.request.options("accepted")
-        return event_at(self.request.accepted, set(repeated["entry"].to_pylist()), options).__getitem__
-
-    def _named(self, findings: pa.Table) -> tuple[str, ...]:
-        """Lost events by coordinate and key, for coordinates alone do not tell them apart."""
-        lost = findings.filter(pc.equal(findings["finding"], "lost")).slice(0, REPEATS_SHOWN)
-        if lost["entry"].null_count or self.files["history"].has_entries:
-            return ()
-        rows = list(
-            zip(lost["position"].to_pylist(), lost["ordinal"].to_pylist(), lost["entry"].to_pylist(), strict=True)
-        )
-        events = event_at(self.request.history, {row[2] for row in rows}, self.request.options("history"))
-        return tuple(
-            f"{self._spelled(Coordinate(position, ordinal))} (key {events[entry].get('key')})"
-            for position, ordinal, entry in rows
-            if entry in events
         )
 
     def _mismatches(self, question: LaneQuestion) -> list[str | None] | None:

@@ -74,6 +74,7 @@ def _wrong(one: LaneJudgement) -> list[str]:
         for place in answer["premature"][:SHOWN]
     ]
     doubled = [f"{event['coordinate']} ({event['count']} times)" for event in answer["duplicates"][:SHOWN]]
+    differ = [f"entry {entry}: {says}" for entry, says in one.altered.items() if says]
     lost = list(one.named) or [str(held) for held in answer["sink_delta"][:SHOWN]]
     for title, shown, count in (
         ("Lost", lost, len(answer["sink_delta"])),
@@ -83,6 +84,8 @@ def _wrong(one: LaneJudgement) -> list[str]:
     ):
         if count:
             lines.append(f"{title}: {', '.join(shown)}{_more(count)}")
+    if differ:
+        lines.append(f"Altered: {'; '.join(differ)}")
     if answer["journal"]["lost"] != answer["sink_delta"] and verdict.journal.lost is not None:
         below = answer["journal"]["lost"]
         lines.append(f"Lost by the journal: {', '.join(map(str, below[:SHOWN]))}{_more(len(below))}")

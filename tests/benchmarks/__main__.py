@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers")
+BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers", "judge")
 
 
 def main() -> None:
@@ -51,6 +51,11 @@ def main() -> None:
         from tests.benchmarks import writers
 
         writers.run(given.rounds)
+    if "judge" in names:
+        from tests.benchmarks import judge
+
+        for rows in given.rows or [judge.ROWS]:
+            judge.run(rows, given.rounds)
 
 
 if __name__ == "__main__":

@@ -67,8 +67,14 @@ def judged(case, folder, kind):
     try:
         call_command("judge", *arguments, stdout=out, stderr=io.StringIO())
     except SystemExit as exit_:
-        return exit_.code, json.loads(out.getvalue())
-    return 0, json.loads(out.getvalue())
+        return exit_.code, verdict_of(out)
+    return 0, verdict_of(out)
+
+
+def verdict_of(out):
+    answer = json.loads(out.getvalue())
+    del answer["read"]  # where every line went, beside the verdict
+    return answer
 
 
 def exit_expected(case):

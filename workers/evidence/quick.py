@@ -55,11 +55,19 @@ def canonical_quick(content: Any) -> tuple[str, int]:
 
 
 def is_each_member_once(line: bytes, members: int) -> bool:
-    """Whether this many members is all that the line spells: False also where blanks or escapes hide a member.
+    """Whether this many members is all that the line spells.
 
-    A quote within a text is escaped and may be followed by a colon: that counts too many and so is False as well.
+    Every member has a quote and a colon after it; so may a text that begins with a colon, which counts one too many and is
+    False as well. Blanks between the two would hide a member, and make it False.
     """
-    return line.count(b'":') == members and b'" :' not in line and b'"\t:' not in line and b"\\u0022" not in line
+    if b" :" in line or b"\t:" in line or b"\r:" in line or b"\n:" in line:
+        return False
+    if line.count(b'":') == members:
+        return True
+    if b"\\" not in line:
+        return False
+    bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")  # quotes within texts are no ends of names
+    return bare.count(b'":') == members
 
 
 def _in_order(content: Any, members: list[int]) -> Any:

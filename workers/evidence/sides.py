@@ -85,8 +85,9 @@ def side_load(file: EventFile, spelling: Spelling, lane: str | None, extra: tupl
 
     words = [_words(part) for part in columns.pop("payload_digest")]
     for name in ("position", "ordinal"):
-        if nulls := sum(part.null_count for part in columns[name]):
+        if (nulls := sum(part.null_count for part in columns[name])) and "event_id" not in extra:
             raise BadInput(file.notes.name, f"{nulls} rows have no coordinate", "Every event needs one.")
+        columns[name] = [part.fill_null(0) for part in columns[name]]
     position, ordinal = numbers("position"), numbers("ordinal")
     side = Side(
         position,

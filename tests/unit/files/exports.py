@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+from pathlib import Path
+
+from django.core.management import call_command
 
 from workers.evidence import schemas
 from workers.evidence.files import SpellingSigns, events_read
@@ -39,3 +43,32 @@ def csv_written(tmp_path, rows, end="\n", name="history.csv"):
 
 
 HEADER = ["coordinate", "op", "key", "value", "head"]
+
+
+SAMPLES = Path(__file__).parent / "samples"
+"""Records as connectors wrote them to their topics, one a line with topic, partition, offset, headers, key and value."""
+
+
+def judged(tmp_path, history, accepted, *arguments, names=("history.jsonl", "accepted.jsonl")):
+    """(exit code, the printed object, the page, what it rests on). Contents are bytes, text, a path, or rows for JSON lines."""
+    paths = []
+    for end, content, name in zip(("history", "accepted"), (history, accepted), names, strict=True):
+        path = content if isinstance(content, Path) else tmp_path / name
+        if isinstance(content, list):
+            content = "".join(json.dumps(row) + "\n" for row in content)
+        if not isinstance(content, Path):
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths.append(f"--{end}={path}")
+    answers = []
+    for more in (("--json",), ()):
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            call_command("judge", *paths, *arguments, *more, stdout=out, stderr=err)
+        except SystemExit as exit_:
+            code = exit_.code
+        else:
+            code = 0
+        answers.append((code, out.getvalue(), err.getvalue()))
+    (code, printed, rests), (again, page, _) = answers
+    assert code == again
+    return code, json.loads(printed), page, rests

@@ -10,6 +10,7 @@ from recovery_api.domain.errors import BadFile
 from tests.unit.files.exports import HEADER, csv_written, positions, read, written
 from workers.evidence import schemas
 from workers.evidence.canonical import content_digest, payload_digest
+from workers.evidence.files import event_at
 
 
 def test_csv_values_are_json_and_empty_cells_are_null(tmp_path):
@@ -77,3 +78,17 @@ def test_t15_plain_text_that_is_null_and_that_is_empty_are_two_in_csv_as_in_json
     cells = written(tmp_path, 'coordinate,op,key,value_text\n1,insert,k,\n2,insert,k,""\n', "a.csv")
     first, second = (read(path)[1]["payload_digest"].to_pylist() for path in (lines, cells))
     assert first == second and len(set(first)) == 2
+
+
+def test_events_of_a_large_file_are_shown_without_reading_the_others(tmp_path):
+    rows = [[n, "insert", "k", f'{{"n": {n}.50}}', ""] for n in range(5000)]
+    for name, header in (("a.csv", [HEADER]), ("quoted.csv", [HEADER, [0, "insert", "a\nb", '"two lines"', ""]])):
+        path = csv_written(tmp_path, [*header, *rows], name=name)
+        file, _ = read(path)
+        shift = len(header) - 1
+        places = {0 + shift, 17 + shift, 4999 + shift}
+        found = event_at(path, places, is_plain=file.is_plain, header_lines=file.header_lines)
+        assert {place: event["value"] for place, event in found.items()} == {
+            n + shift: {"n": f"{n}.50"} for n in (0, 17, 4999)
+        }
+        assert file.header_lines == (1 if name == "a.csv" else None)

@@ -26,6 +26,7 @@ from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.id_unique import ids_problems
 from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
@@ -35,7 +36,7 @@ from workers.connectors.postgresql.opening import Opened, identity_of, table_ope
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.relay_cursor import cursor_read
-from workers.connectors.postgresql.retention import DELIVERED_GONE, dropped_unseen
+from workers.connectors.postgresql.retention import DELIVERED_GONE, deletions_seen, dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
@@ -63,6 +64,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             facts["identity"] = identity_of(opened, snapshot)
             facts["ground"], reasons = _ground(connection, options, opened)
             weaknesses += reasons
+            problems += ids_problems(connection, options, opened)
             if unseen := late_unseen(connection, opened):
                 weaknesses.append(unseen)
             if opened.server.is_in_recovery:
@@ -75,7 +77,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
-                weaknesses += dropped_unseen(connection, opened, extent)
+                weaknesses += dropped_unseen(connection, opened, extent) + deletions_seen(connection, opened)
             elif options["retention"] == Retention.DELETES_DELIVERED:
                 weaknesses.append(DELIVERED_GONE)
             weaknesses += clock_weaknesses(connection, opened.mapped)

@@ -26,7 +26,7 @@ from workers.evidence.files.notes import FileNotes
 from workers.evidence.files.spellings import SpellingSigns
 from workers.evidence.quick import Uncertain, canonical_checked
 
-BATCH_ROWS = 65536
+BATCH_ROWS = 16384
 TYPES: dict[str, pa.DataType] = {
     "head": pa.string(),
     "lane": pa.dictionary(pa.int32(), pa.string()),
@@ -42,6 +42,7 @@ TYPES: dict[str, pa.DataType] = {
 """Columns beside the coordinate, which is whole numbers or text from batch to batch."""
 
 EVERY = frozenset(TYPES)
+DEFAULTS = {"lane": SINGLE_LANE, "is_read": False}
 
 
 class Collector:
@@ -59,24 +60,56 @@ class Collector:
         self.spooled: list[Path] = []
         self._spool = spool
         self._columns: dict[str, list[Any]] = {name: [] for name in ("coordinate", *sorted(wanted))}
+        self._coordinates, self._payloads = self._columns["coordinate"], self._columns.setdefault("payload_digest", [])
+        self._has_more, self._bare = not wanted.isdisjoint(("op", "key", "content_digest")), 0
 
     def add(self, values: dict[str, Any]) -> None:
         """One row: `coordinate` as text or number, and TYPES by name."""
-        columns = self._columns
-        columns["coordinate"].append(values["coordinate"])
-        for name in self.wanted:
-            columns[name].append(values.get(name))
+        self.settle()
+        for name, column in self._columns.items():
+            column.append(values.get(name))
         self.lanes.add(values["lane"])
         self.has_entries |= values.get("entry") is not None
         self.notes.rows += 1
         self.count += 1
-        if len(columns["coordinate"]) >= BATCH_ROWS:
+        if len(self._columns["coordinate"]) >= BATCH_ROWS:
             self.flush()
 
-    def flush(self) -> None:
-        if not self._columns["coordinate"]:
+    def bare(self, coordinate: int, op: str, key: str | None, text: str) -> None:
+        """One row of the single lane, with a content's canonical text and nothing else. `key` is ASCII.
+
+        The other columns get what they hold where nothing is said, once a batch.
+        """
+        content = sha256(text.encode()).hexdigest()
+        quoted = "null" if key is None else encode_basestring(key)
+        self._coordinates.append(coordinate)
+        self._payloads.append(sha256(f"{op} {quoted} {content}".encode()).digest())
+        if self._has_more:
+            for name, value in (("op", op), ("key", key), ("content_digest", content)):
+                if name in self.wanted:
+                    self._columns[name].append(value)
+        self._bare += 1
+        if len(self._coordinates) >= BATCH_ROWS:
+            self.flush()
+
+    def settle(self) -> None:
+        """Brings the rows of `bare` to the full width."""
+        if not self._bare:
             return
-        arrays, names = [_coordinates(self._columns["coordinate"], self.signs, self.notes.name)], ["coordinate"]
+        count = len(self._coordinates)
+        for name, column in self._columns.items():
+            if len(column) < count:
+                column.extend([DEFAULTS.get(name)] * (count - len(column)))
+        self.lanes.add(SINGLE_LANE)
+        self.notes.rows += self._bare
+        self.count += self._bare
+        self._bare = 0
+
+    def flush(self) -> None:
+        self.settle()
+        if not self._coordinates:
+            return
+        arrays, names = [_coordinates(self._coordinates, self.signs, self.notes.name)], ["coordinate"]
         for name in sorted(self.wanted):
             column = self._columns[name]
             if name == "head":
@@ -106,7 +139,10 @@ def spooled_read(place: Path) -> pa.RecordBatch:
 
 def _coordinates(given: list[Any], signs: SpellingSigns, name: str) -> pa.Array:
     """Whole numbers where all of a batch are, else texts; their shapes are seen here for numbers, by the caller for texts."""
-    if set(map(type, given)) == {int} and min(given) >= INT64_MIN and max(given) <= INT64_MAX:
+    kinds = set(map(type, given))
+    if kinds == {type(None)}:
+        return pa.nulls(len(given), pa.int64())
+    if kinds == {int} and min(given) >= INT64_MIN and max(given) <= INT64_MAX:
         signs.see_numbers(min(given), max(given), name)
         return pa.array(given, pa.int64())
     for one in given:
@@ -132,11 +168,13 @@ def digests(op: str, key: str | None, text: str) -> tuple[bytes, str]:
         return payload_digest(op, key, content), content
 
 
-def row_of(given: Any, where: str, signs: SpellingSigns, refuse: Callable[[str], Exception]) -> dict[str, Any]:
+def row_of(
+    given: Any, where: str, signs: SpellingSigns, refuse: Callable[[str], Exception], needs_coordinate: bool = True
+) -> dict[str, Any]:
     """A row for Collector.add from shapes.Fields. Raises: what `refuse` makes, BadCoordinate, Uncertain."""
     key = given.key
     coordinate = coordinate_seen(given.coordinate, where, signs)
-    if coordinate is None:
+    if coordinate is None and needs_coordinate:
         raise refuse("coordinate is null, and every event needs one")
     if given.digest is not None:
         if not isinstance(given.digest, str) or not given.digest or isinstance(given.digest, Number):

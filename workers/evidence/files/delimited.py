@@ -13,7 +13,7 @@ from typing import Any
 from recovery_api.domain.errors import BadFile
 from workers.evidence.files.jsonlines import LINE_BYTES, lines_read
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Utf8
+from workers.evidence.files.opening import Picked, Utf8
 
 DELIMITERS = (",", ";", "\t", "|")
 _UNDECODED = re.compile("[\udc80-\udcff]")
@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 class _Lines:
     """Physical lines of a file as text, for the csv module; remembers where it is, and the `record` begun last."""
 
-    def __init__(self, stream: Utf8, notes: FileNotes) -> None:
+    def __init__(self, stream: Utf8 | Picked, notes: FileNotes) -> None:
         self.number, self.offset, self.next_offset = 0, 0, 0
         self.last, self.notes = "", notes
         self.record: list[str] = []
@@ -39,17 +39,17 @@ class _Lines:
                 line = line[3:]
             if line.endswith(b"\r"):
                 self.notes.mild["CRLF"] += 1
-            bare = line.strip(b"\0")
-            if len(bare) != len(line):
+            if line[:1] == b"\0" or line[-1:] == b"\0":
+                bare = line.strip(b"\0")
                 says = f"{len(line) - len(bare)} NUL bytes were left out; records may be missing there"
                 if not bare.strip():
                     self.notes.reject("NUL run", number, offset, says)
                     continue
                 self.notes.blemish("NUL run", number, offset, says)
                 line = bare
-            self.last = line.decode("utf-8", "surrogateescape") + ("\n" if is_ended else "")
-            self.record.append(self.last)
-            yield self.last
+            self.last = text = line.decode("utf-8", "surrogateescape") + ("\n" if is_ended else "")
+            self.record.append(text)
+            yield text
 
 
 Null = Callable[[str, bool], bool]
@@ -73,7 +73,7 @@ def null_make(given: str | None, notes: FileNotes) -> Null:
 
 
 def csv_records(
-    stream: Utf8, notes: FileNotes, delimiter: str, null: str | None = None, columns: tuple[str, ...] = ()
+    stream: Utf8 | Picked, notes: FileNotes, delimiter: str, null: str | None = None, columns: tuple[str, ...] = ()
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """(record, line number) of each row: texts, and None where a cell is null. A row with too few or too many cells, an
     open quote, and a last line without its end are not read.
@@ -85,7 +85,10 @@ def csv_records(
     maybe_null = {"", "NULL", "\\N"} if null is None else {null}
     try:
         reader = csv.reader(iter(lines), strict=True, delimiter=delimiter)
-        header = list(columns) or _header(next(reader, None), notes)
+        try:
+            header = list(columns) or _header(next(reader, None), notes)
+        except csv.Error as error:
+            raise BadFile(notes.name, "line 1", f"the header cannot be read ({error})", "") from error
         if not columns:
             notes.ignore("header", lines.number)
         width = len(header)
@@ -134,19 +137,20 @@ def _header(cells: list[str] | None, notes: FileNotes) -> list[str]:
 
 
 def _is_torn(cells: list[str], width: int, lines: _Lines, first: int, start: int, notes: FileNotes) -> bool:
-    is_ended = lines.last.endswith(("\n", "\r"))
-    taken = len(lines.record)
+    last, taken = lines.last, len(lines.record)
+    is_ended = last.endswith(("\n", "\r"))
+    text = last if taken == 1 else "".join(lines.record)
     if len(cells) != width:
         kind = "torn record" if is_ended else "unfinished tail"
         notes.reject(kind, first, start, f"{len(cells)} cells instead of {width}; it was not read", taken)
-    elif not is_ended and not lines.last.endswith('"'):
+    elif not is_ended and not last.endswith('"'):
         says = (
             "the file ends inside a line, so its last cell may be cut; it was not read. Every line needs its line end"
         )
         notes.reject("unfinished tail", first, start, says, taken)
-    elif any(_UNDECODED.search(cell) for cell in cells if not cell.isascii()):
+    elif not text.isascii() and _UNDECODED.search(text):
         notes.reject("cut character", first, start, "not UTF-8; it was not read", taken)
-    elif any("\0" in cell for cell in cells):
+    elif "\0" in text:
         notes.reject("NUL run", first, start, "NUL bytes inside a row; it was not read", taken)
     else:
         return False

@@ -8,7 +8,7 @@ is decided once; then they are resolved.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from workers.evidence.files.collecting import EVERY, Collector, spooled_read
 from workers.evidence.files.notes import FileNotes, notes_of
 from workers.evidence.files.opening import parts_of
 from workers.evidence.files.options import ReadOptions
-from workers.evidence.files.records import SHOWN, part_read, part_records
+from workers.evidence.files.records import Wanted, part_read, part_show
 from workers.evidence.files.spellings import SpellingSigns, coordinates_resolve
 
 DEFAULT = ReadOptions()
@@ -43,6 +43,22 @@ class EventFile:
     unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
     has_contents: bool = True
     has_entries: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Every record of it is one event, in its order."""
+        notes = self.notes
+        frames = sum(notes.ignored[kind] for kind in ("header", "frame", "blank"))
+        is_exact = notes.rows == notes.recognised and notes.rejected == 0 and notes.is_whole
+        return is_exact and frames == notes.ignored.total() and not notes.mild["glued records"]
+
+    @property
+    def header_lines(self) -> int | None:
+        """How many lines lie before the first event, where every event is one line, and nothing else lies between."""
+        notes = self.notes
+        headers = notes.ignored["header"]
+        is_each = self.is_plain and not self.path.is_dir() and notes.unit == "line"
+        return headers if is_each and notes.ignored.total() == headers and notes.lines == notes.rows + headers else None
 
     @property
     def raw(self) -> Iterator[pa.RecordBatch]:
@@ -136,25 +152,28 @@ def events_read(
         remedy = f"Say which: --table {sorted(file.tables)[0]}."
         raise BadFile(notes.name, "tables", f"holds events of {len(file.tables)} tables: {named}", remedy)
     file.has_contents = collector.is_content_seen or collector.is_all_deletes
-    if not file.has_contents and not options.by_event_id:
+    if file.notes.rows and not file.has_contents and options.needs_contents:
         raise BadFile(notes.name, "columns", "neither value nor digest is there", "Add the content or its digest.")
     file.lanes, file.held, file.spooled = collector.lanes, collector.held, collector.spooled
     file.unknown, file.has_entries = collector.unknown, collector.has_entries
     return file
 
 
-def event_at(path: Path, places: set[int], options: ReadOptions = DEFAULT) -> dict[int, dict[str, Any]]:
-    """Op, key and content of the records at these places of the file, as written: a second reading, for a report."""
-    found: dict[int, dict[str, Any]] = {}
-    if not places:
-        return found
-    notes = FileNotes(path.name)
-    place = 0
-    for part in parts_of(path, notes):
-        for record in part_records(part, FileNotes(part.name), replace(options)):
-            if place in places:
-                found[place] = {name: record[name] for name in SHOWN if name in record}
-            place += 1
-            if len(found) == len(places):
-                return found
-    return found
+def event_at(
+    path: Path,
+    places: set[int],
+    options: ReadOptions = DEFAULT,
+    is_plain: bool = False,
+    header_lines: int | None = None,
+) -> dict[int, dict[str, Any]]:
+    """Op, key and content of the records at these places of the file, as written: a second reading, for a report.
+
+    `is_plain`: the first reading showed that every record is one event (EventFile.is_plain), so that others are not parsed;
+    `header_lines` as EventFile has it.
+    """
+    wanted = Wanted(places, is_plain, header_lines)
+    if places:
+        for part in parts_of(path, FileNotes(path.name)):
+            if not wanted.is_done:
+                part_show(part, FileNotes(part.name), options, wanted)
+    return wanted.found

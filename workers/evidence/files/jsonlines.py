@@ -10,7 +10,7 @@ from typing import Any
 from recovery_api.domain.errors import BadFile
 from workers.evidence.canonical import Number, UncanonicalContent
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Utf8
+from workers.evidence.files.opening import Picked, Utf8
 
 LINE_BYTES = 64 << 20
 """The longest line that is read: a payload of 24 MiB with room for escapes, and still far from the machine's memory."""
@@ -59,16 +59,25 @@ Line = tuple[bytes, int, int, bool]
 """A physical line without its end, its number, its offset, and whether it had an end."""
 
 
-def lines_read(stream: Utf8, notes: FileNotes) -> Iterator[Line]:
+def lines_read(stream: Utf8 | Picked, notes: FileNotes) -> Iterator[Line]:
     """Every physical line; a stream that breaks off is named. Raises: BadFile where a line is too long."""
     number = offset = 0
-    for body, is_ended in stream.lines(LINE_BYTES):
-        number += 1
-        if len(body) > LINE_BYTES:
-            raise BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
-        notes.lines += 1
-        yield body, number, offset, is_ended
-        offset += len(body) + is_ended
+    for bodies, is_ended in stream.chunks(LINE_BYTES):
+        for body in bodies:
+            number += 1
+            if len(body) > LINE_BYTES:
+                raise too_long(notes, number, offset)
+            notes.lines += 1
+            yield body, number, offset, is_ended
+            offset += len(body) + is_ended
+    broken_note(stream, notes, number, offset)
+
+
+def too_long(notes: FileNotes, number: int, offset: int) -> BadFile:
+    return BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
+
+
+def broken_note(stream: Utf8 | Picked, notes: FileNotes, number: int, offset: int) -> None:
     if stream.broken:
         notes.blemish("unfinished tail", number, offset, f"{stream.broken}; what followed was not read")
 

@@ -122,6 +122,17 @@ def console_message(line: str, has_key: bool, has_headers: bool, parse: Parse) -
     )
 
 
+def console_rest(line: str) -> str:
+    """What follows the timestamp, partition and offset of a line of the console consumer's."""
+    match = _CONSOLE.fullmatch(line)
+    assert match
+    return match["rest"]
+
+
+def is_headers(cell: str) -> bool:
+    return cell == "NO_HEADERS" or (cell[:1] not in ("{", "[", '"') and bool(_HEADERS.fullmatch(cell)))
+
+
 def _headers_text(shown: str, mark: str) -> dict[str, Any]:
     """`a:1,b:2`; a comma within a value belongs to it where no name follows."""
     found: dict[str, Any] = {}

@@ -41,7 +41,6 @@ IGNORED = {
     "re-read": ("row that a snapshot read again", "rows that a snapshot read again"),
     "other table": ("event of another table", "events of other tables"),
     "program's own": ("line of the program that wrote it", "lines of the program that wrote it"),
-    "bracket": ("line of brackets alone", "lines of brackets alone"),
 }
 """Lines that hold no event, by kind: one, many."""
 

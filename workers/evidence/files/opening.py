@@ -92,7 +92,7 @@ class Utf8:
         if encoding := _utf16(start):
             notes.mild["UTF-16"] += 1
             self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
-            start = self._decoder.decode(start).encode("utf-8", "surrogatepass")
+            start = self._utf8(start)
         self._rest = start
 
     def start(self, size: int = START_BYTES) -> bytes:
@@ -108,33 +108,40 @@ class Utf8:
             taken = self._next()
         return taken
 
-    def lines(self, limit: int) -> Iterator[tuple[bytes, bool]]:
-        """(line without its end, whether it had one). A line longer than `limit` comes as what was read of it."""
+    def chunks(self, limit: int) -> Iterator[tuple[list[bytes], bool]]:
+        """Lines without their ends, many at once, and whether the last of them had one.
+
+        A line longer than `limit` comes as what was read of it, and is the last.
+        """
         parts = [self._rest]
         self._rest = b""
         length = 0
         while True:
             cut = parts[-1].split(b"\n")
             if len(cut) > 1:
-                cut[0] = b"".join([*parts[:-1], cut[0]])
+                if len(parts) > 1:
+                    cut[0] = b"".join([*parts[:-1], cut[0]])
                 parts, length = [cut.pop()], 0
-                for line in cut:
-                    yield line, True
+                yield cut, True
             length += len(parts[-1])
-            if length > limit:
-                yield b"".join(parts), False
-                return
-            if self._is_over:
+            if length > limit or self._is_over:
                 break
             parts.append(self._next())
         if rest := b"".join(parts):
-            yield rest, False
+            yield [rest], False
 
     def _next(self) -> bytes:
         more = self._more()
         if self._decoder is None:
             return more
-        text = self._decoder.decode(more, final=not more)
+        return self._utf8(more)
+
+    def _utf8(self, data: bytes) -> bytes:
+        try:
+            text = self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            self.broken, self._is_over = f"its UTF-16 breaks off ({error.reason})", True
+            return b""
         return bytes(text.encode("utf-8", "surrogatepass"))
 
     def _more(self) -> bytes:
@@ -147,6 +154,31 @@ class Utf8:
             more = b""
         self._is_over = not more
         return more
+
+
+class Picked:
+    """Some lines of a stream, by their number from 0, as if it held no others."""
+
+    def __init__(self, stream: Utf8, numbers: set[int]) -> None:
+        self._stream, self._numbers = stream, numbers
+
+    @property
+    def broken(self) -> str | None:
+        return self._stream.broken
+
+    def chunks(self, limit: int) -> Iterator[tuple[list[bytes], bool]]:
+        """As Utf8.chunks; it stops after the last of them."""
+        first, left = 0, len(self._numbers)
+        for lines, is_ended in self._stream.chunks(limit):
+            picked = [lines[number - first] for number in self._numbers if first <= number < first + len(lines)]
+            if len(picked) > 1:
+                picked = [line for number, line in enumerate(lines, first) if number in self._numbers]
+            if picked:
+                left -= len(picked)
+                yield picked, is_ended
+            first += len(lines)
+            if not left:
+                return
 
 
 def _utf16(start: bytes) -> str | None:

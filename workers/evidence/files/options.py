@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from recovery_api.domain.errors import BadInput
+from workers.evidence.files.messages import kcat_pattern
 
 FIELDS = (
     *("coordinate", "lane", "op", "key", "value", "value_text", "digest"),
@@ -36,6 +37,7 @@ class ReadOptions:
     placeholder: str = PLACEHOLDER
     is_record: bool = False
     by_event_id: bool = False
+    needs_contents: bool = True
     cell_maps: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -43,6 +45,12 @@ class ReadOptions:
             raise BadInput("--map", f"{unknown[0]!r} is not a field", f"Known: {', '.join(FIELDS)}.")
         if self.format not in FORMATS and not self.format.startswith("kcat:"):
             raise BadInput("--format", f"{self.format!r} is not known", f"Known: {', '.join(FORMATS)}, kcat:FORMAT.")
+        if self.format.startswith("kcat:"):
+            try:
+                kcat_pattern(self.format.partition(":")[2])
+            except ValueError as error:
+                remedy = "Known: %t %p %o %k %K %s %S %T %h, each once; it ends in \\n. kcat -J needs no format."
+                raise BadInput("--format", f"{self.format} cannot be read back ({error})", remedy) from error
         for member, kind in self.types.items():
             word, _, detail = kind.partition(":")
             if word not in TYPES or (word == "decimal" and detail and not detail.isdigit()):

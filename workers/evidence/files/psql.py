@@ -26,7 +26,7 @@ def psql_records(stream: Utf8, notes: FileNotes, null: str | None) -> Iterator[t
     """
     header: list[str] = []
     widths: list[int] = []
-    before, rows, shown = "", 0, None
+    before, rows, torn, shown, is_continued = "", 0, 0, None, False
     is_null = null_make(null, notes)
     notes.mild["padded cells"] += 1
     for line, number, offset, _ in lines_read(stream, notes):
@@ -52,8 +52,10 @@ def psql_records(stream: Utf8, notes: FileNotes, null: str | None) -> Iterator[t
         elif RULE.fullmatch(bare):
             notes.ignore("frame")
         else:
-            cells = _cells(text, widths)
-            if cells is None:
+            was_continued = is_continued
+            cells, is_continued = _cells(text, widths)
+            if cells is None or is_continued or was_continued:
+                torn += not was_continued
                 says = (
                     "its cells do not lie under the header's; a cell of several lines is one cause. Export CSV instead"
                 )
@@ -68,34 +70,31 @@ def psql_records(stream: Utf8, notes: FileNotes, null: str | None) -> Iterator[t
         raise BadFile(notes.name, "line 1", "has no header with a rule below it", "")
     if shown is None:
         notes.blemish("unfinished tail", notes.lines, -1, "the line with the number of rows is not there")
-    elif shown != rows + notes.rejected:
-        notes.blemish("rows missing", notes.lines, -1, f"it says {shown} rows, and {rows + notes.rejected} are there")
+    elif shown != rows + torn:
+        notes.blemish("rows missing", notes.lines, -1, f"it says {shown} rows, and {rows + torn} are there")
 
 
-def _cells(text: str, widths: list[int]) -> list[str] | None:
-    """The cells by where the rule has its joints, in columns of a screen (a wide character takes two)."""
+def _cells(text: str, widths: list[int]) -> tuple[list[str] | None, bool]:
+    """The cells by where the rule has its joints, in columns of a screen (a wide character takes two); and whether one of
+    them goes on in the next line, which a plus at its end says.
+    """
     text = text.strip("\r\n")
     if text.startswith("|"):
         text = text[1:].rstrip().removesuffix("|")
-    cells, at, last = [], 0, len(widths) - 1
+    cells, at, last, is_continued = [], 0, len(widths) - 1, False
     for place, width in enumerate(widths):
         end, taken = at, 0
         while end < len(text) and (taken < width or _is_combining(text[end])):
             taken += _width(text[end])
             end += 1
-        if taken > width:
-            return None
         cell = text[at:end]
-        if place < last:
-            if text[end : end + 1] != "|":
-                return None
-        elif text[end:].strip():
-            return None
-        if cell.endswith("+") and taken == width:
-            return None
+        is_joint = text[end : end + 1] == "|" if place < last else not text[end:].strip()
+        if taken > width or not is_joint:
+            return None, is_continued
+        is_continued |= cell.endswith("+") and taken == width
         cells.append(cell.strip())
         at = end + 1
-    return cells
+    return cells, is_continued
 
 
 def _is_combining(letter: str) -> bool:

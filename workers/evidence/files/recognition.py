@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from workers.evidence.files.shapes import looks_like_outbox
 
 SHOWN_LINES = 40
 OWN = {"coordinate", "op", "key"}
+_KEYED = re.compile(rb"(?:[^\t\n{\[]*\t){1,2}(?:[{\[]|null\r?\n)")
+"""A console dump's line: headers, key and a value that is JSON or null."""
+
 CELLS = ("csv", "copy", "psql", "parquet")
 DELIMITER_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SHAPE_WORDS = {
@@ -61,7 +65,7 @@ def _container(start: bytes, suffix: str, options: ReadOptions) -> tuple[str, st
         return "csv", _delimiter(text, "\t" if suffix == ".tsv" else ",", options)
     if start.startswith(b"PAR1") or suffix == ".parquet":
         return "parquet", ""
-    if CONSOLE_SIGN.match(bare):
+    if CONSOLE_SIGN.match(bare) or (_KEYED.match(bare) and not options.columns):
         return "console", "\t"
     if bare.startswith(b"["):
         return "array", ""
@@ -76,8 +80,6 @@ def _container(start: bytes, suffix: str, options: ReadOptions) -> tuple[str, st
         delimiter = _delimiter(bare, ",", options)
         if delimiter == "\t" and b"\\N" in start:
             return "copy", delimiter
-        if delimiter == "\t" and b"{" in first and not options.columns:
-            return "console", delimiter
         return "csv", delimiter
     return "jsonl", ""
 
@@ -107,7 +109,7 @@ def _delimiter(text: bytes, default: str, options: ReadOptions) -> str:
 
 def _sample(start: bytes, container: str, delimiter: str, kcat: str | None) -> Iterable[Any]:
     """The first records, as far as they can be seen; a message for a line of a topic's dump."""
-    lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:SHOWN_LINES]
+    lines = _whole_lines(start)
     if container == "jsonl":
         for line in lines:
             yield from _parsed(line.strip(b"\0 \t\r"))
@@ -145,18 +147,22 @@ def _first_elements(start: bytes) -> Iterable[Any]:
 
 
 def console_columns(start: bytes) -> tuple[bool, bool]:
-    """Whether the console consumer printed keys, and headers: from how many cells its first lines have."""
-    lines = [line for line in start.decode("utf-8", "replace").split("\n")[:SHOWN_LINES] if "\t" in line]
-    rests = [match["rest"] for line in lines if (match := messages._CONSOLE.fullmatch(line)) and match["rest"]]
-    cells = [rest.split("\t") for rest in rests]
+    """Whether the console consumer printed keys, and headers: from how most of its first lines are laid out."""
+    lines = [line for line in _whole_lines(start) if b"\t" in line]
+    rests = [messages.console_rest(line.decode("utf-8", "replace")) for line in lines]
+    cells = [rest.split("\t") for rest in rests if rest]
     if not cells:
         return False, False
-    has_headers = all(
-        len(row) > 1 and (row[0] == "NO_HEADERS" or (messages._HEADERS.fullmatch(row[0]) and row[0][:1] not in '{["'))
-        for row in cells
-    )
-    least = min(len(row) for row in cells)
-    return least > 1 + has_headers or (least > 1 and not has_headers), has_headers
+    with_headers = sum(len(row) > 1 and messages.is_headers(row[0]) for row in cells)
+    has_headers = 2 * with_headers > len(cells)
+    with_key = sum(len(row) > 1 + has_headers for row in cells)
+    return 2 * with_key > len(cells), has_headers
+
+
+def _whole_lines(start: bytes) -> list[bytes]:
+    """The first lines, without one that may be cut."""
+    lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return lines[:-1][:SHOWN_LINES] if len(lines) > 1 else lines
 
 
 def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
@@ -182,7 +188,7 @@ def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
         return "messages"
     if any(debezium.other_kind(record) for record in objects):
         return "debezium"
-    return "columns" if is_mapped else "native"
+    return "columns" if is_mapped or options.by_event_id else "native"
 
 
 def _is_change(record: Any) -> bool:

@@ -6,23 +6,29 @@ What a fast reader gives exactly is taken from it; any doubt (workers.evidence.q
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
-from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence.canonical import ABSENT, UncanonicalContent, content_parse
-from workers.evidence.files import messages
-from workers.evidence.files.collecting import Collector, digests, refuser, row_of
+from workers.evidence.files.collecting import Collector, refuser, row_of
 from workers.evidence.files.debezium import BadRecord, NotAnEvent
 from workers.evidence.files.delimited import copy_records, csv_records
+from workers.evidence.files.dumps import DumpLine, dump_lines
 from workers.evidence.files.jsonarray import array_records
-from workers.evidence.files.jsonlines import Line, RecordDecoder, json_records, lines_read
+from workers.evidence.files.jsonlines import (
+    LINE_BYTES,
+    Line,
+    RecordDecoder,
+    broken_note,
+    json_records,
+    lines_read,
+    too_long,
+)
 from workers.evidence.files.native import (
     COLUMNS,
     NEEDED,
-    OPS,
-    SHOWN,
     cells_prepare,
     columns_check,
     native_fields,
@@ -30,18 +36,16 @@ from workers.evidence.files.native import (
     unused_note,
 )
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Utf8, suffix_of, text_open
+from workers.evidence.files.opening import Picked, Utf8, suffix_of, text_open
 from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
-from workers.evidence.files.recognition import CELLS, console_columns, reading_of
+from workers.evidence.files.quick_rows import cells_bare, line_bare, line_row
+from workers.evidence.files.recognition import CELLS, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
-from workers.evidence.quick import Uncertain, canonical_quick, is_each_member_once, parse_quick, record_quick
-
-__all__ = ["SHOWN", "part_read", "part_records"]
+from workers.evidence.quick import Uncertain, parse_quick
 
 Take = Callable[[Any, int, Callable[[str], Any]], None]
-_KNOWN: dict[tuple[str, ...], bool] = {}
 
 
 def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadOptions) -> Shape:
@@ -55,27 +59,49 @@ def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadO
         notes.seen_as = reading.says
         part = _Part(path, stream, start, reading, notes, options, collector)
         part.read()
+    collector.settle()
     if not notes.rows and not notes.is_whole and notes.rejected:
         line = notes.blemishes[0].line
         raise BadFile(notes.name, f"{notes.unit} {line}", "no record can be read", f"{notes.blemishes[0]}.")
     return part.shape
 
 
-def part_records(path: Path, notes: FileNotes, options: ReadOptions) -> Iterator[dict[str, Any]]:
-    """Op, key and content of each event, in order, as written."""
-    shown: list[dict[str, Any]] = []
+@dataclass
+class Wanted:
+    """Events to show, by their place in a file or folder. `is_plain`: every record of it is known to be one event.
+
+    `header_lines`: where moreover every record is one line of its own, how many lines lie before the first; else None.
+
+    `at` counts the events that were passed; `found`: op, key and content as written.
+    """
+
+    places: set[int]
+    is_plain: bool = False
+    header_lines: int | None = None
+    at: int = 0
+    found: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        return self.at in self.places
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.found) == len(self.places)
+
+
+def part_show(path: Path, notes: FileNotes, options: ReadOptions, wanted: Wanted) -> None:
+    """Finds the wanted events of one file, read again; what is not wanted is only counted."""
     with text_open(path, notes) as stream:
         start = stream.start()
         reading = reading_of(path, start, suffix_of(path), options)
-        part = _Part(path, stream, start, reading, notes, options, None, shown)
-        for _ in part.steps():
-            yield from shown
-            shown.clear()
-        yield from shown
+        for _ in _Part(path, stream, start, reading, notes, options, None, wanted).steps():
+            if wanted.is_done:
+                return
 
 
 class _Part:
-    """One file being read. Without a collector its events are shown, exactly."""
+    """One file being read. Without a collector wanted events are shown, exactly."""
 
     def __init__(
         self,
@@ -86,10 +112,10 @@ class _Part:
         notes: FileNotes,
         options: ReadOptions,
         collector: Collector | None,
-        shown: list[dict[str, Any]] | None = None,
+        wanted: Wanted | None = None,
     ) -> None:
         self.path, self.stream, self.start, self.reading = path, stream, start, reading
-        self.notes, self.options, self.collector, self.shown = notes, options, collector, shown
+        self.notes, self.options, self.collector, self.wanted = notes, options, collector, wanted
         self.shape = shape_make(reading.shape, options)
         self._decoder = RecordDecoder()
         self._unused: set[str] = set()
@@ -108,8 +134,16 @@ class _Part:
             case "console" | "kcat":
                 yield from self._messages()
             case _:
+                if self.wanted is not None and self.wanted.header_lines is not None and self.reading.container == "csv":
+                    yield from self._picked(self.wanted, self.wanted.header_lines)
+                    return
+                quick = self._quick_cells if self.reading.container in CELLS else _never_cells
                 for record, line in self._rows():
-                    self.take(record, line)
+                    if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here:
+                        self.wanted.at += 1
+                        continue
+                    if not (self._is_native and quick(record)):
+                        self.take(record, line)
                     yield
         unused_note(self._unused, self.notes)
         if self.shape.takes_key_from_content:
@@ -129,6 +163,16 @@ class _Part:
             case _:
                 return self._parquet()
         return self._checked(rows)
+
+    def _picked(self, wanted: Wanted, header_lines: int) -> Iterator[None]:
+        """The wanted rows alone are cut into cells."""
+        numbers = {*range(header_lines), *(place + header_lines for place in wanted.places)}
+        picked = Picked(self.stream, numbers)
+        rows = csv_records(picked, self.notes, self.reading.delimiter, self.options.null, self.options.columns)
+        for place, (record, line) in zip(sorted(wanted.places), self._checked(rows), strict=False):
+            wanted.at = place
+            self.take(record, line)
+            yield
 
     def _checked(self, rows: Iterator[tuple[dict[str, Any], int]]) -> Iterator[tuple[dict[str, Any], int]]:
         for number, (record, line) in enumerate(rows):
@@ -179,12 +223,23 @@ class _Part:
         else:
             fields = self.shape.fields(record, line, parse)
             has_content = fields.content is not ABSENT or fields.digest is not None
-            self._refuse_reread(fields)
-        if self.shown is not None:
-            self.shown.append(shown_of(record) if self._is_native else _shown(fields))
+        if self.options.by_event_id:
+            fields.coordinate = fields.head = None  # the sink's own, which no event has
+        if self.wanted is not None:
+            if self.wanted.is_here:
+                if parse is parse_quick:
+                    raise Uncertain  # numbers are shown as they were written
+                self._refuse_reread(fields)
+                self.wanted.found[self.wanted.at] = shown_of(record) if self._is_native else _shown(fields)
+            else:
+                self._refuse_reread(fields)
+            self.wanted.at += 1
             return
         assert self.collector is not None
-        row = row_of(fields, f"{self.notes.name}, {self.notes.unit} {line}", self.collector.signs, refuse)
+        where = f"{self.notes.name}, {self.notes.unit} {line}"
+        row = row_of(fields, where, self.collector.signs, refuse, not self.options.by_event_id)
+        self._refuse_reread(fields)  # last: whatever raises Uncertain comes here again
+        self.shape.takes_key_from_content += fields.is_key_taken
         if fields.unknown:
             self.collector.unknown[self.collector.count] = fields.unknown
         self.collector.is_content_seen |= has_content
@@ -200,19 +255,69 @@ class _Part:
             raise NotAnEvent("re-read")
         self._seen.add(identity)
 
+    def _quick_cells(self, record: dict[str, Any]) -> bool:
+        """A row with the four columns that every event needs, the fast way; False: not done."""
+        if self.wanted is not None or self.options.by_event_id or (bare := cells_bare(record)) is None:
+            return False
+        collector = self.collector
+        assert collector is not None
+        collector.bare(*bare)
+        collector.is_content_seen, collector.is_all_deletes = True, False
+        self.notes.recognised += self.notes.span
+        return True
+
     def _json_lines(self) -> Iterator[None]:
         notes = self.notes
-        quick = self._quick_native if self._is_native and self.shown is None else self._quick_shaped
-        if self.shown is not None:
-            quick = _never
-        for line in lines_read(self.stream, notes):
-            try:
-                quick(line)
-            except (Uncertain, RecursionError):
-                self._exact_line(line)
-            yield
+        if self._is_native and self.wanted is None and not self.options.by_event_id:
+            yield from self._native_lines()
+        else:
+            for line in lines_read(self.stream, notes):
+                if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here and line[0].strip():
+                    self.wanted.at += 1
+                    continue
+                try:
+                    self._quick_shaped(line)
+                except (Uncertain, RecursionError):
+                    self._exact_line(line)
+                yield
         if self._decoder.repeats:
             notes.mild["repeated member"] += self._decoder.repeats
+
+    def _native_lines(self) -> Iterator[None]:
+        """The product's own columns, as fast as Python goes: what the exact way would see otherwise is left to it."""
+        collector, notes = self.collector, self.notes
+        assert collector is not None
+        bare, number, offset = collector.bare, 0, 0
+        for bodies, is_ended in self.stream.chunks(LINE_BYTES):
+            recognised = 0
+            has_returns = any(b"\r" in body for body in bodies)
+            for body in bodies:
+                number += 1
+                try:
+                    if has_returns:
+                        raise Uncertain
+                    coordinate, op, key, text = line_bare(body)
+                except (Uncertain, KeyError, RecursionError):
+                    if len(body) > LINE_BYTES:
+                        raise too_long(notes, number, offset) from None
+                    self._native_line((body, number, offset, is_ended))
+                else:
+                    bare(coordinate, op, key, text)
+                    recognised += 1
+                offset += len(body) + is_ended
+            notes.lines += len(bodies)
+            notes.recognised += recognised
+            if recognised:
+                collector.is_content_seen = True
+                collector.is_all_deletes = False
+            yield
+        broken_note(self.stream, notes, number, offset)
+
+    def _native_line(self, line: Line) -> None:
+        try:
+            self._quick_native(line)
+        except (Uncertain, RecursionError):
+            self._exact_line(line)
 
     def _exact_line(self, line: Line) -> None:
         records = list(json_records(line, self.notes, self._decoder))
@@ -235,108 +340,37 @@ class _Part:
             self.notes.mild["CRLF"] += 1
 
     def _quick_native(self, line: Line) -> None:
-        """The product's own columns, as fast as Python goes: nothing here that the exact way would see otherwise."""
-        body = line[0]
-        record = record_quick(body)
-        if type(record) is not dict:
+        """One line in the product's own columns, with more of them than the four that every event needs."""
+        body, collector = line[0], self.collector
+        if self.options.by_event_id:
             raise Uncertain
-        names = tuple(record)
-        is_known = _KNOWN.get(names)
-        if is_known is None:
-            is_known = _KNOWN[names] = set(names) <= COLUMNS and "value" in record and set(NEEDED) <= set(names)
-        if not is_known:
-            raise Uncertain
-        op, key, coordinate = record["op"], record["key"], record["coordinate"]
-        if op not in OPS or type(coordinate) is not int or (type(key) is not str and key is not None):
-            raise Uncertain
-        if record["value"] is None or record.get("digest") is not None or (key is not None and not key.isascii()):
-            raise Uncertain
-        text, members = canonical_quick(record["value"])
-        if not is_each_member_once(body, len(names) + members):
-            raise Uncertain
-        row = _row_quick(record, op, key, coordinate, text)
-        collector = self.collector
+        row = line_row(body)
         assert collector is not None
         collector.is_content_seen = True
-        collector.is_all_deletes &= op == "delete"
+        collector.is_all_deletes &= row["op"] == "delete"
         collector.add(row)
         self.notes.recognised += 1
         if body.endswith(b"\r"):
             self.notes.mild["CRLF"] += 1
 
     def _messages(self) -> Iterator[None]:
-        notes = self.notes
-        pattern = None
-        if self.reading.kcat is not None:
-            pattern = messages.kcat_pattern(self.reading.kcat)
-        has_key, has_headers = console_columns(self.start) if pattern is None else (False, False)
-        for body, number, offset, _is_ended in lines_read(self.stream, notes):
-            yield
+        for line in dump_lines(self.stream, self.notes, self.start, self.reading.kcat):
             try:
-                text = body.decode().removesuffix("\r")
-            except UnicodeDecodeError as error:
-                notes.reject("cut character", number, offset, f"not UTF-8: {error.reason}")
-                continue
-            if not text.strip():
-                notes.ignore("blank")
-            elif messages.CONSOLE_END.fullmatch(text) or text.startswith("% "):
-                notes.ignore("program's own")
+                self._message(line)
+            except NotAnEvent as other:
+                self.notes.ignore(other.kind)
+            except BadRecord as error:
+                self.notes.reject("not an event", line.number, line.offset, str(error))
             else:
-                self._message(text, number, offset, pattern, has_key, has_headers)
+                self.notes.recognised += 1
+            yield
 
-    def _message(self, text: str, number: int, offset: int, pattern: Any, has_key: bool, has_headers: bool) -> None:
-        def made(parse: Callable[[str], Any]) -> Any:
-            if pattern is not None:
-                return messages.kcat_message(text, pattern, parse)
-            return messages.console_message(text, has_key, has_headers, parse)
-
+    def _message(self, line: DumpLine) -> None:
         try:
-            try:
-                message = made(parse_quick)
-            except Uncertain:
-                message = made(_exact)
-            if message is None:
-                says = "it is not laid out like the lines before it; a value of several lines is one cause. Use kcat -J"
-                self.notes.reject("torn record", number, offset, says)
-                return
-            if message.value == "" and pattern is not None and "size" not in pattern.groupindex:
-                says = "its value is empty or null, which look alike here: add %S to the format, or use kcat -J"
-                self.notes.reject("not an event", number, offset, says)
-                return
-            try:
-                self._event(message, number, parse_quick)
-            except Uncertain:
-                self._event(made(_exact), number, _exact)
-        except NotAnEvent as other:
-            self.notes.ignore(other.kind)
-        except BadRecord as error:
-            self.notes.reject("not an event", number, offset, str(error))
-        else:
-            self.notes.recognised += 1
-
-
-def _row_quick(record: dict[str, Any], op: str, key: str | None, coordinate: int, text: str) -> dict[str, Any]:
-    payload, content = digests(op, key, text)
-    row = {
-        "coordinate": coordinate,
-        "lane": SINGLE_LANE,
-        "op": op,
-        "key": key,
-        "payload_digest": payload,
-        "content_digest": content,
-        "is_read": False,
-    }
-    if len(record) > 4:
-        for name in ("head", "lane", "event_id", "generation", "entry"):
-            value = record.get(name)
-            if value is None:
-                continue
-            if name in ("generation", "entry", "head") and (type(value) is not int or abs(value) >= 2**63):
-                raise Uncertain
-            if name in ("lane", "event_id") and (type(value) is not str or not value.isascii()):
-                raise Uncertain
-            row[name] = str(value) if name == "head" else value
-    return row
+            message = line.message(parse_quick)
+            self._event(message, line.number, parse_quick)
+        except Uncertain:
+            self._event(line.message(_exact), line.number, _exact)
 
 
 def _exact(text: str) -> Any:
@@ -350,8 +384,8 @@ def _or_exact(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return content_parse if parse is _exact else parse
 
 
-def _never(line: Line) -> None:
-    raise Uncertain
+def _never_cells(record: dict[str, Any]) -> bool:
+    return False
 
 
 def _shown(fields: Fields) -> dict[str, Any]:

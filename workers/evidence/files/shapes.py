@@ -41,7 +41,9 @@ _MISSING = object()
 
 @dataclass(slots=True)
 class Fields:
-    """An event as its record gives it. `is_read`: a snapshot read it. `unknown`: members the log did not hold."""
+    """An event as its record gives it. `is_read`: a snapshot read it. `unknown`: members the log did not hold.
+    `is_key_taken`: the key is the content's id, for want of a message key.
+    """
 
     coordinate: Any
     op: str
@@ -55,6 +57,7 @@ class Fields:
     entry: Any = None
     is_read: bool = False
     unknown: tuple[str, ...] = ()
+    is_key_taken: bool = False
 
 
 def path_get(view: Any, path: str) -> Any:
@@ -121,8 +124,8 @@ class Shape:
             if name not in self.maps and name in view and name not in defaults:
                 found.setdefault(name, view[name])
         merged = {**defaults, **found}
-        if self.options.by_event_id:  # its own coordinate says nothing, and an entry may be no more than an id
-            merged["coordinate"], merged["op"] = 0, merged.get("op") or "insert"
+        if self.options.by_event_id:  # an entry may be no more than an id
+            merged["op"] = merged.get("op") or "insert"
         op = OP_WORDS.get(str(merged.get("op")).lower())
         if op is None:
             known = "insert, update, delete, or their first letters"
@@ -133,6 +136,7 @@ class Shape:
         for name in ("lane", "event_id", "head", "generation", "entry", "digest"):
             setattr(fields, name, merged.get(name))
         fields.content = self._content(view, merged, parse)
+        fields.is_key_taken = self.name == "debezium" and not view["has_key"] and "key" not in self.maps
         fields.is_read, fields.unknown = bool(merged.get("is_read")), merged.get("unknown", ())
         _server(fields)
         return fields
@@ -179,7 +183,6 @@ class Shape:
             return self._outbox(view, image, parse)
         key = view["key"]
         if not view["has_key"]:
-            self.takes_key_from_content += 1
             key = image.get("id", image.get("_id")) if isinstance(image, dict) else None
         coordinate = None if "coordinate" in self.maps else coordinate_of(view)
         unknown = unknown_members(view["after"], self.options.placeholder) if view["op"] != "delete" else ()
@@ -249,6 +252,8 @@ class Shape:
 
     def _broker_mapped(self, message: Message, value: Any, parse: Parse, event_id: Any = None) -> Fields:
         key, _ = unwrapped(None if message.key is messages.ABSENT else message.key)
+        if isinstance(value, str) and value.startswith("{") and "value_text" not in self.maps:
+            raise BadRecord("its value begins like JSON and is none; where that is its text, --map value_text=value")
         view = {
             "key": key,
             "value": value,
