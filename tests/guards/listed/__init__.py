@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.guards.guard import Guard
-from tests.guards.listed import faces, grounds, identity, kit, liveness, protocol, rights, values, verdicts
+from tests.guards.listed import faces, grounds, identity, kit, liveness, protocol, rights, unfenced, values, verdicts
 
 GUARDS: tuple[Guard, ...] = (
     *kit.GUARDS,
@@ -12,6 +12,7 @@ GUARDS: tuple[Guard, ...] = (
     *verdicts.GUARDS,
     *identity.GUARDS,
     *rights.GUARDS,
+    *unfenced.GUARDS,
     *values.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,
