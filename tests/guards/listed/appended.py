@@ -6,6 +6,7 @@ from tests.guards.guard import Guard
 
 TABLE = "workers/connectors/sinks/table"
 APPENDING = "tests/integration/postgresql/test_appending.py"
+BESIDE = "tests/integration/postgresql/test_appending_beside_others.py"
 ABILITY = "tests/integration/postgresql/test_append_ability.py"
 
 GUARDS = (
@@ -15,8 +16,8 @@ GUARDS = (
         "IN SHARE ROW EXCLUSIVE MODE",
         "IN ROW EXCLUSIVE MODE",
         (
-            f"{APPENDING}::test_a_writer_that_never_lets_the_lock_go_is_named_after_a_bounded_wait",
-            f"{APPENDING}::test_two_recoverers_at_once_land_each_event_once_without_any_constraint",
+            f"{BESIDE}::test_a_writer_that_never_lets_the_lock_go_is_named_after_a_bounded_wait",
+            f"{BESIDE}::test_two_recoverers_at_once_land_each_event_once_without_any_constraint",
         ),
     ),
     Guard(
@@ -24,7 +25,7 @@ GUARDS = (
         f"{TABLE}/appending.py",
         "        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the role's default is\n",
         "",
-        (f"{APPENDING}::test_a_role_whose_transactions_keep_one_snapshot_still_sees_what_came_before_its_lock",),
+        (f"{BESIDE}::test_a_role_whose_transactions_keep_one_snapshot_still_sees_what_came_before_its_lock",),
     ),
     Guard(
         "a trigger swallows an owed row unnoticed",
