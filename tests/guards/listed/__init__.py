@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from tests.guards.guard import Guard
-from tests.guards.listed import faces, grounds, identity, kit, liveness, protocol, rights, unfenced, values, verdicts
+from tests.guards.listed import (
+    appended,
+    faces,
+    grounds,
+    identity,
+    kit,
+    liveness,
+    protocol,
+    rights,
+    unfenced,
+    values,
+    verdicts,
+)
 
 GUARDS: tuple[Guard, ...] = (
     *kit.GUARDS,
     *protocol.GUARDS,
+    *appended.GUARDS,
     *grounds.GUARDS,
     *verdicts.GUARDS,
     *identity.GUARDS,

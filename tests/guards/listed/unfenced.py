@@ -4,40 +4,10 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 
-APPENDING = "workers/connectors/sinks/table/appending.py"
-APPENDING_TESTS = "tests/integration/postgresql/test_appending.py"
 ATTESTED = "workers/recovery/strategies/attested.py"
 ATTESTED_TESTS = "tests/integration/recovery/test_attested.py"
 
 GUARDS = (
-    Guard(
-        "a part is appended without the table's lock",
-        APPENDING,
-        'connection.execute(sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(target.name))',
-        "pass",
-        (f"{APPENDING_TESTS}::test_two_recoverers_at_once_land_each_event_once_without_any_constraint",),
-    ),
-    Guard(
-        "what comes to an append is not compared with what is owed",
-        APPENDING,
-        "    if owed is None or (owed.count, owed.digest) == (count, found := rows.sum()):\n",
-        '    found = ""\n    if True:\n',
-        (f"{APPENDING_TESTS}::test_what_came_otherwise_than_it_was_judged_lands_nothing",),
-    ),
-    Guard(
-        "an append sees the snapshot from before its lock",
-        APPENDING,
-        "connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED",
-        "connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ",
-        (f"{APPENDING_TESTS}::test_a_role_whose_transactions_keep_one_snapshot_still_sees_what_came_before_its_lock",),
-    ),
-    Guard(
-        "an append is made less durable by the role's own setting",
-        APPENDING,
-        "            connection.execute(ON_DISK)\n",
-        "",
-        (f"{APPENDING_TESTS}::test_a_lowered_synchronous_commit_is_raised_and_a_higher_one_kept",),
-    ),
     Guard(
         "a part is appended to a sink that was restored or replaced",
         ATTESTED,
