@@ -141,6 +141,7 @@ def test_a_join_by_a_float_that_meets_two_numbers_is_refused(bench: Bench) -> No
         ("headers->op <> c", [2]),
         ("body->event->n = '1.0'", [1]),
         ("state = 'x'' OR true --'", []),
+        ("headers->\\$%s{} = '\\'' OR true'", []),
         ("state = '$1 %s {} \\'", []),
     ],
 )
@@ -168,6 +169,8 @@ def test_a_filter_says_which_rows_are_owed(filled: Bench, filter_: str, expected
         ({"key": "headrs->a"}, NotFound, "'headers'"),
         ({"key": "joined.number"}, Unsuitable, "none is named"),
         ({"key": "headers->nowhere"}, None, "None of the newest 4 rows has 'headers->nowhere'"),
+        ({"key": "headers->'); DROP TABLE outbox; --"}, None, "None of the newest 4 rows"),
+        ({"key": "body->\"a\\'{}$1%s"}, None, "None of the newest 4 rows"),
         ({"key": "state->a"}, None, "holds no JSON in 3 of the newest rows"),
         ({"joined_table": "nobody", "joined_on": {"order_id": "id"}}, NotFound, "nobody"),
         ({"joined_table": "orders", "joined_on": {"order": "id"}}, NotFound, "order_id"),

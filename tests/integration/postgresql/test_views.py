@@ -69,6 +69,8 @@ def test_another_definition_of_a_view_is_another_source(bench: Bench) -> None:
         ("SELECT row_number() OVER () AS id FROM events", "a window function"),
         ("SELECT generate_series(1, 3)::bigint AS id FROM events", "several rows"),
         ("SELECT id FROM events ORDER BY id LIMIT 5", "LIMIT"),
+        ("SELECT id FROM events TABLESAMPLE BERNOULLI (50)", "TABLESAMPLE"),
+        ("SELECT id FROM (SELECT id FROM events ORDER BY id LIMIT 5) AS few", "LIMIT"),
         ("SELECT 1::bigint AS id", "is a view over no table"),
         ("SELECT n AS id FROM generate_series(1, 3) AS n", "is a view over no table"),
     ],

@@ -43,6 +43,7 @@ COMPUTED = {
     ":hasTargetSRFs true": "a function that returns several rows",
     ":limitCount {": "LIMIT",
     ":limitOffset {": "OFFSET",
+    ":tablesample {": "TABLESAMPLE",
 }
 """What a rule's tree says where rows are not rows of a table; blanks inside its names are escaped."""
 
