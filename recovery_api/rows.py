@@ -64,6 +64,7 @@ def end_as_row(end: End, reader: str = "") -> Row:
     }
     if isinstance(end, Sink):
         row["capability"] = end.capability
+        row["points"] = (end.report or {}).get("points") or []
         row["said"] = (
             None
             if end.said_at is None

@@ -50,8 +50,19 @@ def report_lines(report: Row) -> list[str]:
         lines.append(f"  Archetype: {capability['archetype']}{weaker if declared else ''}")
         lines += [f"  {capability['recovery']}"] if capability.get("recovery") else []
         lines += [f"    {ground}" for ground in capability.get("grounds", [])]
+    lines += [line for point in report.get("points") or [] for line in _point_lines(point)]
     lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
     return lines
+
+
+def _point_lines(point: Row) -> list[str]:
+    """One point of a sink: what is declared, what was tested, and what counts of the two."""
+    mark = " (less than declared)" if point["is_weaker"] else ""
+    because = f" {point['because']}" if point["because"] else ""
+    return [
+        f"  {point['point']}: declared {point['declared']}, tested {point['tested']}{mark}; counts: {point['counts']}.{because}",
+        f"    {point['how']}",
+    ]
 
 
 def _sample_line(row: Row) -> str:

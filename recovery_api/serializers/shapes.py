@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from recovery_api.domain.findings import FindingWord
+from recovery_api.domain.points import Point
 from recovery_api.domain.words import words
 from recovery_api.models import (
     AuditStatus,
@@ -73,8 +74,23 @@ class SinkSaid(serializers.Serializer):
     at = Moment()
 
 
+class PointShape(serializers.Serializer):
+    """One point of a sink, declared and tested side by side. The weaker counts."""
+
+    point = serializers.ChoiceField(words(Point))
+    asks = serializers.CharField()
+    declared = serializers.CharField(help_text="By its kind and options, in words.")
+    tested = serializers.CharField()
+    counts = serializers.CharField(help_text="The weaker of the two.")
+    is_weaker = serializers.BooleanField(help_text="The test found less than was declared.")
+    how = serializers.CharField(allow_blank=True, help_text="How it was tested.")
+    because = serializers.CharField(allow_blank=True, help_text="Why it is not there, where the test found out.")
+    tested_at = maybe(Moment)
+
+
 class SinkShape(EndShape):
     capability = maybe(Anything)
+    points = PointShape(many=True, help_text="As last tested; empty: never tested.")
     said = maybe(SinkSaid, help_text="What the sink last said of itself; a memory, not the truth.")
     restored_at = maybe(Moment)
     restored_says = serializers.CharField(allow_blank=True)

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import AccessDenied, BadInput, Refused
-from recovery_api.domain.kinds import kind_get, kind_names, options_parse
+from recovery_api.domain.kinds import kind_get, kind_names, options_parse, points_of
 from recovery_api.domain.visible import visible
 from recovery_api.models import WAITING_STATES, End, EventKind, Intent, IntentAction, Pipeline, Plan, Sink, Source
 from recovery_api.selectors.plans import is_id
@@ -131,6 +131,7 @@ def connection_test_record(
     first, and for a short while only. Raises: Refused where the intent is no longer ours.
     """
     whole = {**{name: report[name] for name in REPORT_FIELDS}, "capability": dict(capability) if capability else None}
+    whole["points"] = _points(intent, whole["capability"], now)
     sample = report.get("sample")
     starts = [{name: row.get(name) for name in ("coordinate", CONTENT_START)} for row in (sample or {}).get("rows", [])]
     if sample is not None:
@@ -146,6 +147,15 @@ def connection_test_record(
         if intent.sink_id:
             Sink.objects.filter(id=intent.sink_id).update(report=whole, tested_at=now, capability=whole["capability"])
             _plans_void(intent.sink_id, whole, now)
+
+
+def _points(intent: Intent, capability: Mapping[str, Any] | None, now: datetime) -> list[dict[str, Any]]:
+    """Of a sink, what is declared and what was tested, point by point; of a source nothing."""
+    end = intent.sink
+    kind, options = (end.kind, end.options) if end else (intent.arguments.get("kind"), intent.arguments.get("options"))
+    if kind is None or (end is None and intent.arguments.get("end") != "sink"):
+        return []
+    return [one.as_row(now.isoformat()) for one in points_of(kind, options or {}, capability)]
 
 
 def _plans_void(sink_id: int, report: Mapping[str, Any], now: datetime) -> None:

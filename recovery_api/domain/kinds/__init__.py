@@ -15,6 +15,7 @@ from recovery_api.domain.kinds.base import (
     kind_names,
     kinds_offered,
     options_parse,
+    points_of,
     retention_of,
     spelling_of,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "kind_names",
     "kinds_offered",
     "options_parse",
+    "points_of",
     "retention_of",
     "spelling_of",
 ]

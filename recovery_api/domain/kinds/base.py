@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from recovery_api.domain.abilities import Ability
+from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
+from recovery_api.domain.points import Compared, Point, Value, points_compared
 
 _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)")
 
@@ -108,6 +109,10 @@ def _keeps(options: Options) -> Retention:
     return Retention.KEEPS
 
 
+def _nothing_declared(options: Options) -> Mapping[Point, Value]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of source or sink. `connector` is the dotted path of the class that does its I/O.
@@ -117,6 +122,7 @@ class Kind:
     `spelling`, `gaps` and `retention` are asked with parsed options: how coordinates are written, what a number without
     a row means (None: nothing), what becomes of old rows. `installer`: what is installed for it, if anything.
     `abilities`: what may be asked of its connector at most; `withheld`: which of them parsed options take away.
+    `declares`: what parsed options say of a sink's points beyond its abilities; `tests`: how its test finds each out.
     `is_in_process`: it lives in one process's memory, so the tasks of a job run there, too, and it is offered to nobody.
     """
 
@@ -134,6 +140,8 @@ class Kind:
     gaps: Callable[[Options], Gaps | None] = _no_gaps
     retention: Callable[[Options], Retention] = _keeps
     installer: Installer | None = None
+    declares: Callable[[Options], Mapping[Point, Value]] = _nothing_declared
+    tests: Mapping[Point, str] = field(default_factory=dict)
     shows: tuple[str, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
     is_in_process: bool = False
@@ -228,6 +236,26 @@ def abilities_of(kind_name: str, options: Mapping[str, Any]) -> frozenset[Abilit
     """What may be asked of an end of this kind and options. Raises: UnknownOption, BadInput."""
     kind = kind_get(kind_name)
     return kind.abilities - kind.withheld(options_parse(kind, options))
+
+
+def points_declared(kind_name: str, options: Mapping[str, Any]) -> dict[Point, Value]:
+    """What a sink of this kind and options is said to be able to do, point by point: by its abilities, and by itself."""
+    kind = kind_get(kind_name)
+    parsed = options_parse(kind, options)
+    abilities = kind.abilities - kind.withheld(parsed)
+    return {
+        Point.READS_RECORD: bool(RECORDS & abilities),
+        Point.RECORD_COMPLETE: kind.retention(parsed) is Retention.KEEPS,
+        Point.FENCE: Ability.FENCED in abilities,
+        Point.ONE_TRANSACTION: bool(DELIVERIES & abilities),
+        Point.APPEND: Ability.APPENDED in abilities,
+        **kind.declares(parsed),
+    }
+
+
+def points_of(kind_name: str, options: Mapping[str, Any], capability: Mapping[str, Any] | None) -> list[Compared]:
+    """Every point of a sink, declared and tested side by side. `capability`: as its test kept it; None: not tested."""
+    return points_compared(points_declared(kind_name, options), capability, kind_get(kind_name).tests)
 
 
 def _unknown(field: str, name: str, known: tuple[str, ...]) -> UnknownOption:

@@ -11,6 +11,7 @@ from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Installer, Kind, Option
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
+from recovery_api.domain.points import FOR_GOOD, Point, Value
 
 TRADES = ("relay", "recoverer", "auditor")
 """What a login can be made in a kit: each is a group of its own."""
@@ -118,6 +119,10 @@ def _effect(options: Mapping[str, Any]) -> Effect:
     )
 
 
+def _declared(options: Mapping[str, Any]) -> Mapping[Point, Value]:
+    return {Point.IDENTITY_KEY: True, Point.MEMORY: FOR_GOOD, Point.BATCH_LIMIT: options["batch_limit"]}
+
+
 KIND = Kind(
     name="postgresql_kit",
     end="sink",
@@ -129,6 +134,18 @@ KIND = Kind(
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
     installer=Installer("the sink kit", TRADES, "workers.connectors.sinks.kit.putting"),
     example={"connection": "env:FENCEPOST_END_MAIL"},
+    declares=_declared,
+    tests={
+        Point.READS_RECORD: "The server is asked for this login's rights at the kit, and for policies that hide rows.",
+        Point.RECORD_COMPLETE: "The kit keeps every acceptance; the server is asked whether it is the primary.",
+        Point.FENCE: "What is installed is compared, object by object, with what the kit's text installs; and this login's"
+        " rights to claim, stage and fire are asked of the server.",
+        Point.IDENTITY_KEY: "The record's primary key is looked for in the catalogue.",
+        Point.ONE_TRANSACTION: "The fire is one function of the kit: installed as its text says, and this login may call it.",
+        Point.APPEND: "Not asked: this kind is fired into.",
+        Point.MEMORY: "The kit deletes no acceptance, and its primary key covers all of them.",
+        Point.BATCH_LIMIT: "The installed kit's own limit is read.",
+    },
     shows=(
         "Which kit is installed, object by object, and in which version.",
         "Whether this login may read the whole record, claim, stage and fire.",

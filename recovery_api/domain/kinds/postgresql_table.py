@@ -13,6 +13,7 @@ from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.base import Kind, Option
 from recovery_api.domain.kinds.postgresql_ids import IDENTITY_OPTIONS, ids_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
+from recovery_api.domain.points import FOR_GOOD, Point, Value
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "entry", "generation", "admitted_in")
 
@@ -40,6 +41,13 @@ def _withheld(options: Mapping[str, Any]) -> frozenset[Ability]:
     if is_by_event_id(options):
         return DELIVERED | {Ability.RECORD_BY_RANGE}
     return frozenset({Ability.RECORD_BY_SCAN}) | (frozenset() if options["is_effect"] else DELIVERED)
+
+
+def _declared(options: Mapping[str, Any]) -> Mapping[Point, Value]:
+    """Of ids, that rows stay must be said; of coordinates it must be taken back. A row that goes is remembered no more."""
+    said = options["is_append_only"]
+    stays = said is True if is_by_event_id(options) else said is not False
+    return {Point.RECORD_COMPLETE: stays, Point.MEMORY: FOR_GOOD if stays else 0}
 
 
 KIND = Kind(
@@ -95,6 +103,17 @@ KIND = Kind(
         "op": "op",
         "key": "key",
         "content": "content",
+    },
+    declares=_declared,
+    tests={
+        Point.READS_RECORD: "The table and its mapped columns were opened for reading with this login.",
+        Point.RECORD_COMPLETE: "The server is asked whether it is the primary. That rows stay is the owner's word alone.",
+        Point.FENCE: "Not asked: nothing checks a generation at an ordinary table.",
+        Point.IDENTITY_KEY: "A valid unique index on the coordinate is looked for in the catalogue.",
+        Point.ONE_TRANSACTION: "This login's rights to lock the table and to insert there are asked of the server.",
+        Point.APPEND: "This login's rights to lock the table and to insert there are asked of the server.",
+        Point.MEMORY: "A unique index refuses a coordinate for as long as its row is there.",
+        Point.BATCH_LIMIT: "Not asked: a table has no limit of its own.",
     },
     shows=(
         "Whether the table and its columns are there and this login may read every row.",

@@ -82,6 +82,7 @@ def test_w_commands_count_with_the_pages_words() -> None:
         "frontier": "9",
         "says": "",
         "batch": {},
+        "classes": [],
         "conditions": [],
         "stranded": 7,
         "samples": [],
