@@ -1,5 +1,7 @@
 """A small reference relay: it reads an outbox table, delivers through the sink kit's functions, and keeps a cursor.
 
+With `--table` it delivers into an ordinary table instead, as most relays do: no generation, nobody to say `wait`.
+
 Its law: the sink's word decides, the cursor only remembers. It delivers in the generation the sink gave it, waits
 where the sink says `wait`, stops and asks again where the sink says `fenced`, and starts where the sink says the last
 recovery left off. The crash window every relay has, between the sink's acceptance and the checkpoint, is here as the
@@ -27,8 +29,9 @@ from psycopg import sql
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.hand_over import relay_starts_at
 from workers.connectors.credentials import credential_resolve
+from workers.doors import Door, door_of
 from workers.faults import Point, crash_point
-from workers.wire import HeldSend, deliver_words, wire_hold
+from workers.wire import HeldSend, wire_hold
 
 WAIT_SECONDS = 0.5
 """Between two looks at an empty outbox, and between two asks while the sink says `wait`."""
@@ -68,7 +71,7 @@ class RelaySettings:
     sink: str
     outbox: tuple[str, str]
     cursor: tuple[str, str]
-    kit_schema: str = "fencepost"
+    door: Door = field(default_factory=Door)
     spelling: Spelling = Spelling.BIGINT
     reading: Literal["naive", "safe"] = "safe"
     batch_events: int = 50
@@ -119,15 +122,10 @@ class Relay:
         It starts from the sink's hand-over where that is news to it, be it behind its cursor or ahead: the sink knows
         what it accepted, the cursor does not. A hand-over it has started from before does not move it again.
         """
-        query = sql.SQL("SELECT answer, generation, start FROM {}.relay_start(%s)")
-        row = self.sink.execute(
-            query.format(sql.Identifier(self.settings.kit_schema)), (self.settings.name,)
-        ).fetchone()
-        assert row is not None
-        answer, generation, start = row
+        answer, generation, start = self.settings.door.start(self.sink, self.settings.name)
         if answer != "started":
             self.generation = None
-            return str(answer)
+            return answer
         self.generation = generation
         news = start.get(SINGLE_LANE)
         cursor_read = sql.SQL("SELECT position, ordinal, started_from FROM {} WHERE relay = %s").format(
@@ -151,7 +149,7 @@ class Relay:
             return Step("empty", cursor=self.cursor)
         assert self.generation is not None
         held = self._hold_one(events)
-        words = deliver_words(self.sink, self.settings.kit_schema, self.generation, events)
+        words = self.settings.door.deliver(self.sink, self.generation, events)
         crash_point(Point.RELAY_ACCEPTED)
         if held is not None:
             words.append(held.finish())
@@ -169,7 +167,7 @@ class Relay:
             return None
         path, self._hold_back = self._hold_back, None
         event = events.pop(len(events) // 2)
-        return wire_hold(path, self.settings.sink, self.settings.kit_schema, self.generation, event)
+        return wire_hold(path, self.settings.sink, self.settings.door, self.generation, event)
 
     def _read(self) -> tuple[list[str] | None, Position]:
         """The next events as elements of the kit's `events`, and the last one's position. None: writers held the lock.
@@ -283,6 +281,7 @@ def main() -> None:
     parser.add_argument("--outbox", required=True, help="schema.table")
     parser.add_argument("--cursor", required=True, help="schema.table")
     parser.add_argument("--kit-schema", default="fencepost")
+    parser.add_argument("--table", help="schema.table of an ordinary table, in place of the kit")
     parser.add_argument("--spelling", type=Spelling, choices=list(Spelling), default=Spelling.BIGINT)
     parser.add_argument("--reading", choices=["naive", "safe"], default="safe")
     parser.add_argument("--batch-events", type=int, default=50)
@@ -290,6 +289,7 @@ def main() -> None:
     parser.add_argument("--drain", action="store_true", help="stop when the outbox has nothing more")
     given = vars(parser.parse_args())
     is_draining = given.pop("drain")
+    given["door"] = door_of(given.pop("kit_schema"), given.pop("table"))
     for table in ("outbox", "cursor"):
         schema, _, name = given[table].rpartition(".")
         given[table] = (schema or "public", name)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from psycopg import sql
 
 from workers.connectors.credentials import credential_resolve
+from workers.doors import Door, door_of
 
 HELD_AT_MOST_SECONDS = 900.0
 SOCKET_PATH_LIMIT = 100
@@ -43,7 +43,7 @@ class HeldSend:
         return word or "lost"
 
 
-def wire_hold(path: Path, sink: str, schema: str, generation: int, event: str) -> HeldSend:
+def wire_hold(path: Path, sink: str, door: Door, generation: int, event: str) -> HeldSend:
     """Hands `event` (one element of the kit's `events`, as JSON text) to a new wire process, connected and waiting.
 
     `sink` is a credential reference, so that no address with a password is in an argument list.
@@ -53,7 +53,7 @@ def wire_hold(path: Path, sink: str, schema: str, generation: int, event: str) -
     process = subprocess.Popen(  # nosec B603 # a list of our own words, no shell
         [
             *(sys.executable, "-m", "workers.wire", "--socket", str(path)),
-            *("--sink", sink, "--schema", schema, "--generation", str(generation)),
+            *("--sink", sink, *door.arguments(), "--generation", str(generation)),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -107,7 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m workers.wire", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--sink", required=True, help="env:FENCEPOST_END_NAME or file:/path of the sink's address")
-    parser.add_argument("--schema", default="fencepost")
+    parser.add_argument("--kit-schema", default="fencepost")
+    parser.add_argument("--table", help="schema.table of an ordinary table, in place of the kit")
     parser.add_argument("--generation", type=int, required=True)
     given = parser.parse_args()
     event = sys.stdin.read()
@@ -124,20 +125,12 @@ def main() -> None:
             with client, client.makefile("r", encoding="utf-8") as words:
                 answer = "dropped"
                 if words.readline().strip() == "release":
-                    answer = deliver_words(sink, given.schema, given.generation, [event])[0]
+                    answer = door_of(given.kit_schema, given.table).deliver(sink, given.generation, [event])[0]
                 with contextlib.suppress(OSError):
                     os.write(sys.stdout.fileno(), answer.encode() + b"\n")  # for its relay, if that still lives
                 client.sendall(answer.encode() + b"\n")
         finally:
             given.socket.unlink(missing_ok=True)
-
-
-def deliver_words(sink: psycopg.Connection, schema: str, generation: int, events: list[str]) -> list[str]:
-    """The sink's word for each event, in order; all of them in one transaction of the sink kit's `deliver_many`."""
-    query = sql.SQL("SELECT {}.deliver_many(%s, %s::jsonb)").format(sql.Identifier(schema))
-    row = sink.execute(query, (generation, f"[{','.join(events)}]")).fetchone()
-    assert row is not None
-    return list(row[0])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SHOWN = 5
 
 
 def drill(request: HttpRequest, name: str) -> HttpResponse:
-    """Asks the sink to prove its fence, through a worker, and goes back to where the answer is shown."""
+    """Asks the sink to prove what its recoveries rest on, through a worker, and goes back to where the answer is shown."""
     try:
         drill_request(sink_get(name), actor=actor(request), now=timezone.now())
     except FencepostError as error:

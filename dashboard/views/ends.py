@@ -26,6 +26,7 @@ from recovery_api.selectors.ends import sink_list as sinks
 from recovery_api.selectors.ends import source_list as sources
 from recovery_api.selectors.registry import end_history, pipelines_of
 from recovery_api.services.ends import connection_test_request, sink_update, source_update
+from recovery_api.services.presets import preset_filled
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.services.sinks import sink_settle_request
 
@@ -141,8 +142,11 @@ def tested_word(end: End) -> str:
 
 def _context(word: str, found: End) -> dict[str, Any]:
     kind = kind_get(found.kind)
+    filled = preset_filled(found.options)
     set_options = [
-        (o.name.replace("_", " "), shown(found.options[o.name])) for o in kind.options if o.name in found.options
+        (o.name.replace("_", " "), shown(found.options[o.name]) + (" (preset)" if o.name in filled else ""))
+        for o in kind.options
+        if o.name in found.options
     ]
     context = {
         "word": word,

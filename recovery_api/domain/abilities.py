@@ -18,7 +18,7 @@ class Ability(StrEnum):
     RECORD_BY_RANGE = "record by range"
     """A record: answers by range of coordinates, so that tasks share the reading."""
     RECORD_BY_SCAN = "record by scan"
-    """A record: answers only as a whole."""
+    """A record: knows no coordinate, only ids, and is read whole, in shares."""
     ORDERED_EFFECT = "ordered effect"
     """A record: can be asked which keys have a later event accepted, where the effect needs each key's order."""
     FENCED = "fenced"

@@ -251,12 +251,17 @@ def _disciplined(evidence: PlanEvidence) -> Condition:
         asks,
         False,
         f"{says}{noted} What comes that way can double or break what this recovery sends.",
-        "Close them: revoke the right, drop the subscription, or enable the guard; or be sure that nobody uses them.",
-        warning=PAST_THE_FENCE,
+        "Install the sink kit, which checks; or see that nothing but the relay writes there."
+        if _is_unfenced(evidence.undisciplined_paths)
+        else "Close them: revoke the right, drop the subscription, or enable the guard; or be sure that nobody uses them.",
+        warning=_past(evidence.undisciplined_paths),
     )
 
 
+UNFENCED = "unfenced"
+"""The path of a sink that has no fence: everything that is written there."""
 PAST_THE_FENCE = "others can write past the fence"
+NOTHING_CHECKS = "nothing checks what is written there"
 
 
 def undisciplined_says(paths: Sequence[UndisciplinedPath]) -> str | None:
@@ -267,7 +272,15 @@ def undisciplined_says(paths: Sequence[UndisciplinedPath]) -> str | None:
     """
     superusers = _superusers(paths)
     found = [says for path, role, says in paths if path != "superuser" and role not in superusers]
-    return f"{PAST_THE_FENCE.capitalize()} (C1): {'; '.join(found)}." if found else None
+    return f"{_past(paths).capitalize()} (C1): {'; '.join(found)}." if found else None
+
+
+def _is_unfenced(paths: Sequence[UndisciplinedPath]) -> bool:
+    return any(path == UNFENCED for path, _, _ in paths)
+
+
+def _past(paths: Sequence[UndisciplinedPath]) -> str:
+    return NOTHING_CHECKS if _is_unfenced(paths) else PAST_THE_FENCE
 
 
 def undisciplined_weaknesses(paths: Sequence[UndisciplinedPath]) -> tuple[str, ...]:

@@ -47,48 +47,14 @@ class DrillVerdict(StrEnum):
     """It could not be run to its end: nothing is proved and nothing disproved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drill:
-    """What one drill proves, in words for people."""
-
-    name: DrillName
-    title: str
-    proves: str
-
-
-DRILLS: Mapping[DrillName, Drill] = {
-    one.name: one
-    for one in (
-        Drill(
-            DrillName.CHECKPOINT_CRASH,
-            "Checkpoint crash",
-            "What a dead relay delivered and did not check off is not sent again by a recovery, and what it sends again "
-            "itself after the hand-over is absorbed.",
-        ),
-        Drill(
-            DrillName.IN_FLIGHT_STRAGGLER,
-            "In-flight straggler",
-            "A send of an older generation that arrives after the claim is rejected at admission, however late.",
-        ),
-        Drill(
-            DrillName.SPLIT_BRAIN_WORKER,
-            "Split-brain worker",
-            "Of two recoverers only the one with the newest claim lands its batch; the other is refused and told by whom.",
-        ),
-        Drill(
-            DrillName.EXPIRED_DEDUPLICATION,
-            "Expired deduplication",
-            "A recovery decides by the acceptance record, not by a window; the oldest identity is still remembered, and "
-            "other content at its coordinate is told, not accepted.",
-        ),
-        Drill(
-            DrillName.CRASH_INSIDE_RECOVERY,
-            "Crash inside recovery",
-            "A recoverer that dies after any step leaves what a successor settles from the sink: nothing doubled, nothing "
-            "lost.",
-        ),
-    )
+TITLES: Mapping[DrillName, str] = {
+    DrillName.CHECKPOINT_CRASH: "Checkpoint crash",
+    DrillName.IN_FLIGHT_STRAGGLER: "In-flight straggler",
+    DrillName.SPLIT_BRAIN_WORKER: "Split-brain worker",
+    DrillName.EXPIRED_DEDUPLICATION: "Expired deduplication",
+    DrillName.CRASH_INSIDE_RECOVERY: "Crash inside recovery",
 }
+"""What a person calls each. What it proves at a sink, the sink's strategy says."""
 
 BLIND_BY_PREFERENCE = {
     "resend": "As this pipeline is configured it resends the window, and may duplicate.",
@@ -100,7 +66,8 @@ BLIND_BY_PREFERENCE = {
 @dataclass(frozen=True, slots=True)
 class DrillResult:
     """How one drill ended. `steps`: what was done and said, in order, each with what was expected; the last of a failed
-    drill is the one that went wrong. `yields`: what the archetype gives instead, where it was not applicable."""
+    drill is the one that went wrong. `yields`: what the archetype gives instead, where it was not applicable. `proves`: what
+    a pass shows at a sink of this strategy."""
 
     name: DrillName
     verdict: DrillVerdict
@@ -108,14 +75,14 @@ class DrillResult:
     steps: tuple[Mapping[str, Any], ...] = ()
     yields: str = ""
     notes: tuple[str, ...] = field(default=())
+    proves: str = ""
 
     def as_row(self) -> dict[str, Any]:
         """One JSON object, for the control database."""
-        drill = DRILLS[self.name]
         return {
             "name": self.name.value,
-            "title": drill.title,
-            "proves": drill.proves,
+            "title": TITLES[self.name],
+            "proves": self.proves,
             "verdict": self.verdict.value,
             "says": self.says,
             "steps": [dict(step) for step in self.steps],
@@ -162,7 +129,12 @@ def not_applicable(
         reason = (
             "Sinks of this kind give a drill no namespace of its own, and a drill never touches a pipeline's record."
         )
-    elif name is DrillName.EXPIRED_DEDUPLICATION and not capability.has_identity_key:
+    elif name is DrillName.IN_FLIGHT_STRAGGLER and capability.may_append and not capability.absorbs_late_sends:
+        reason = (
+            "Nothing at this sink refuses a send that comes late, so there is nothing to prove: each recovery asks for a "
+            "person's word that none is on its way."
+        )
+    elif name is DrillName.EXPIRED_DEDUPLICATION and not (capability.has_identity_key or capability.may_append):
         reason = "This sink keeps no identities, so none can expire: its recoveries rest on fence and record alone."
     else:
         return None
@@ -180,7 +152,7 @@ def verdict_of(results: Iterable[DrillResult]) -> DrillVerdict:
 
 def verdict_says(results: Iterable[DrillResult]) -> str:
     """The run in one sentence."""
-    named = [(result.verdict, DRILLS[result.name].title.lower()) for result in results]
+    named = [(result.verdict, TITLES[result.name].lower()) for result in results]
     parts = []
     for verdict in DrillVerdict:
         titles = [title for one, title in named if one is verdict]

@@ -68,7 +68,7 @@ class EventKind(StrEnum):
     CONTENT_READ = "content read", "Somebody looked at a payload whole, or downloaded it."
     ACCESS_DENIED = "access denied", "Somebody asked for what their roles do not allow.", Listed.REFUSAL
     TOKEN_CHANGED = "token changed", "An API token was made or revoked."  # nosec B105 # a name, no secret
-    DRILL_REQUESTED = "drill requested", "Somebody, or a schedule, asked a sink to prove its fence."
+    DRILL_REQUESTED = "drill requested", "Somebody, or a schedule, asked a sink to prove what its recoveries rest on."
     DRILL_RECORDED = "drill recorded", "A drill ended: passed, failed with its evidence, or not applicable."
 
 

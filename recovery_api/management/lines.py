@@ -45,7 +45,10 @@ def report_lines(report: Row) -> list[str]:
     if sample := report.get("sample"):
         lines += [f"  Sample: {sample['says']}", *(f"    {_sample_line(row)}" for row in sample["rows"])]
     if capability := report.get("capability"):
-        lines.append(f"  Archetype: {capability['archetype']}")
+        declared = capability.get("declared")
+        weaker = f", though its kind is {declared}: the weaker counts" if declared != capability["archetype"] else ""
+        lines.append(f"  Archetype: {capability['archetype']}{weaker if declared else ''}")
+        lines += [f"  {capability['recovery']}"] if capability.get("recovery") else []
         lines += [f"    {ground}" for ground in capability.get("grounds", [])]
     lines.append("  It can serve." if report["is_usable"] else "  It cannot serve as it is.")
     return lines

@@ -92,12 +92,14 @@ class Example:
     """How its test fills the table and what an audit answers there.
 
     `values`: column to a text with `{n}` for the row's number; `expressions`: column to SQL. `nulls`: columns that one
-    row leaves null. `complete`: the status once everything was accepted, by a grace; `share_lock`: under the share lock.
+    row leaves null. `given`: options that a person gives. `complete`: the status once everything was accepted, by a grace;
+    `share_lock`: under the share lock.
     """
 
     values: Mapping[str, str]
     expressions: Mapping[str, str] = field(default_factory=dict)
     nulls: tuple[str, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
     owed: str = "owed"
     complete: str = "exactly_once_given"
     share_lock: str = ""

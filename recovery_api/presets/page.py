@@ -36,6 +36,7 @@ ANSWERS = {
 STATUSES = {
     "owed": "owed",
     "unknown": "unknown",
+    "complete_by_identity": "complete by identity at f",
     "exactly_once": "exactly once at f",
     "exactly_once_given": "exactly once at f, given a grace",
 }

@@ -49,7 +49,7 @@ def drill_request(
             EventKind.DRILL_REQUESTED,
             actor=actor,
             now=now,
-            says=f"Sink {sink.name} is asked to prove its fence: {', '.join(wanted) or 'every drill'}.",
+            says=f"Sink {sink.name} is asked to prove what its recoveries rest on: {', '.join(wanted) or 'every drill'}.",
             pipeline=pipeline,
             data={"drill": str(drill.id), "sink": sink.name},
         )

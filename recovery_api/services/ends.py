@@ -10,17 +10,18 @@ from typing import Any, TypeVar
 from django.db import transaction
 
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.errors import AccessDenied, BadInput, Refused
 from recovery_api.domain.kinds import kind_get, kind_names, options_parse
 from recovery_api.domain.visible import visible
-from recovery_api.models import End, EventKind, Intent, IntentAction, Pipeline, Sink, Source
+from recovery_api.models import WAITING_STATES, End, EventKind, Intent, IntentAction, Pipeline, Plan, Sink, Source
 from recovery_api.selectors.plans import is_id
+from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
 from recovery_api.services.grounds import audits_void
 from recovery_api.services.intents import intent_create, intent_finish
-from recovery_api.services.plans import plans_lapse
+from recovery_api.services.plans import plan_lapse, plans_lapse
 from recovery_api.services.presets import preset_check
 from recovery_api.services.retirement import unfinished_refuse
 
@@ -144,6 +145,23 @@ def connection_test_record(
             Source.objects.filter(id=intent.source_id).update(report=whole, tested_at=now)
         if intent.sink_id:
             Sink.objects.filter(id=intent.sink_id).update(report=whole, tested_at=now, capability=whole["capability"])
+            _plans_void(intent.sink_id, whole, now)
+
+
+def _plans_void(sink_id: int, report: Mapping[str, Any], now: datetime) -> None:
+    """Plans made for another strategy than the sink allows now lapse: none is weakened to what is left."""
+    facts, found = report["facts"], report["capability"]
+    is_denied = AccessDenied.code in (facts.get("code"), (facts.get("error") or {}).get("code"))
+    if not is_denied and (found is None or "strategy" not in found):
+        return  # not reached, perhaps: nothing is known of what it can do
+    allows = "" if found is None else found["strategy"]
+    says = (
+        "The sink's record may not be read any more." if found is None else "The sink's tested capability is another."
+    )
+    waiting = Plan.objects.filter(pipeline__sink_id=sink_id, state__in=WAITING_STATES).select_related("pipeline")
+    for plan in waiting:
+        if plan_strategy(plan).name != allows:
+            plan_lapse(plan, because=says, actor="connection test", now=now)
 
 
 def _end_create(

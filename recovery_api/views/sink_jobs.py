@@ -102,7 +102,7 @@ class SinkDrills(ApiView):
 
     @operation(
         "drill_sink",
-        "Let the sink prove its fence, in a namespace of its own: an intent.\n\nWhile one is under way: 409.",
+        "Let the sink prove what its recoveries rest on, in a namespace of its own: an intent.\n\nWhile one is under way: 409.",
         answer=IntentShape,
         status=202,
         body=DrillBody,

@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from workers.doors import Door
 from workers.relay import CURSOR_TABLE, Relay, RelaySettings
 
 OUTBOX = "public.outbox"
@@ -51,7 +52,7 @@ class RelayWorld:
             sink=self.sink_reference,
             outbox=("public", "outbox"),
             cursor=("public", "relay_cursor"),
-            kit_schema=self.kit_schema,
+            door=Door(self.kit_schema),
         )
 
     @property

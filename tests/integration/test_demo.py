@@ -155,6 +155,24 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def test_the_demo_at_an_ordinary_table_ends_exactly_once_given_what_was_attested(run_demo: RunDemo) -> None:
+    ended = run_demo(*MANAGE, "demo", "--with", "table")
+    assert ended.returncode == 0, ended.stderr
+    answer = answer_of(ended)
+    assert list(answer) == [
+        *("frontier", "before", "planned", "landed", "after", "seconds"),
+        *("late_send", "outcome", "given"),
+    ]
+    assert answer["before"]["lost"] == answer["planned"] == answer["landed"] > 0
+    assert answer["after"] == {"lost": 0, "duplicates": 0, "premature": 0, "exactly_once": True}
+    assert (answer["late_send"], answer["outcome"]) == ("absorbed", "exactly_once_given")
+    assert answer["given"] == ["that this was the only recoverer"]
+    told = " ".join(ended.stderr.split())
+    assert "--attest only-recoverer" in told
+    assert f"Exactly once at f = {answer['frontier']}, given that this was the only recoverer." in told
+    assert re.findall(r"\[FAILS\] .{11}", ended.stderr) == ["[FAILS] C1: Nothing"]  # a table checks nobody
+
+
 def test_the_demo_fails_at_a_sink_without_a_fence(run_demo: RunDemo) -> None:
     ended = run_demo(*SABOTAGED)
     assert ended.returncode == 1, ended.stderr

@@ -234,7 +234,7 @@ def test_a_send_held_back_in_flight_lands_where_nobody_fenced_it(relay_world: Re
     relay.start()
     assert relay.generation is not None
     event = '{"position": "7", "op": "insert", "key": "late", "content": {"n": 1}}'
-    held = wire_hold(socket_path, relay_world.sink_reference, relay_world.kit_schema, relay.generation, event)
+    held = wire_hold(socket_path, relay_world.sink_reference, relay_world.settings.door, relay.generation, event)
     assert relay_world.accepted() == []
     assert wire_release(socket_path) == "accepted"
     assert relay_world.accepted() == [7]

@@ -9,7 +9,7 @@ import pytest
 
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.drills import (
-    DRILLS,
+    TITLES,
     DrillName,
     DrillResult,
     DrillVerdict,
@@ -20,6 +20,8 @@ from recovery_api.domain.drills import (
 )
 from recovery_api.domain.errors import UnknownOption
 from recovery_api.domain.strategies import strategy_of
+from recovery_api.domain.strategies.attested import ATTESTED
+from recovery_api.domain.strategies.fenced import FENCED
 from workers.connectors.registry import delivery_make
 from workers.connectors.sinks.memory import _STORES, Memory
 from workers.drills.script import SCRIPT, drill_play
@@ -40,7 +42,7 @@ def _memory() -> Memory:
 
 
 def test_every_drill_is_described_and_has_its_script():
-    assert set(DRILLS) == set(DrillName) == set(SCRIPT)
+    assert set(TITLES) == set(DrillName) == set(SCRIPT) == set(FENCED.drills) == set(ATTESTED.drills)
 
 
 @pytest.mark.parametrize("name", DrillName)

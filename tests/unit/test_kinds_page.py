@@ -15,7 +15,8 @@ TEXT = (PROJECT / "docs" / "kinds.md").read_text(encoding="utf-8")
 
 def test_table_is_what_the_kinds_declare() -> None:
     assert page.page(TEXT) == TEXT, "make kinds"
-    assert all(f"`{kind}`" in page.table() for kind in KINDS)
+    ours = [kind for kind, module in KINDS.items() if module.startswith("recovery_api.")]
+    assert all(f"`{kind}`" in page.table() for kind in ours)
 
 
 def test_every_way_to_read_answer_and_deliver_has_its_words() -> None:

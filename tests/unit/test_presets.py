@@ -11,11 +11,12 @@ from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.presets import DIRECTORY, Answer, Mark, preset_get, preset_names, preset_read
 from recovery_api.presets.page import page
 from recovery_api.services.presets import preset_fill, preset_filled
+from workers.connectors.postgresql.ordered import NEW_COLUMN
 
 LIBRARIES = {
     "axon", "brighter", "cap", "debezium", "django-outbox-pattern", "eventuate", "jaiminho", "marten", "masstransit",
     "message-db", "nservicebus", "pg-boss", "pg-trx-outbox", "rails-event-store", "river", "spring-modulith",
-    "watermill", "wolverine",
+    "watermill", "wolverine", "masstransit-inbox", "eventuate-inbox", "nservicebus-inbox",
 }  # fmt: skip
 """The libraries that were promised."""
 
@@ -36,10 +37,11 @@ def test_the_options_of_a_preset_are_options_of_its_kind(name: str) -> None:
         assert not preset.options and preset.example is None
         return
     needed = {"table": preset.table.name} if preset.table.is_named_by_user else {}
-    parsed = options_parse(kind, {**CONNECTION, **preset.options, **needed})
+    assert preset.example is not None
+    parsed = options_parse(kind, {**CONNECTION, **preset.options, **needed, **preset.example.given})
     assert {name: parsed[name] for name in preset.options} == dict(preset.options)
     assert (parsed["schema"], parsed["table"]) == (preset.table.schema, preset.table.name)
-    assert preset.example is not None
+    assert preset.added in ("", NEW_COLUMN) and (not preset.added or preset.options["coordinate"] == [NEW_COLUMN])
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -98,6 +100,7 @@ def test_without_a_preset_nothing_is_filled() -> None:
         ("source", None, "message_db", {}, UnknownOption, "message-db"),
         ("source", "memory", "marten", {}, BadInput, "postgresql_outbox"),
         ("sink", None, "marten", {}, BadInput, "preset of source"),
+        ("source", None, "masstransit-inbox", {}, BadInput, "preset of sink"),
         ("source", None, "pg-boss", {}, BadInput, "job queue"),
         ("source", None, "river", {}, BadInput, "job queue"),
         ("source", None, "watermill", {}, BadInput, "watermill_orders"),

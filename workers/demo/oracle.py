@@ -22,6 +22,8 @@ FROM {outbox}
 """Each committed event with its payload digest, written out here for the demo's own content: whole numbers and text."""
 
 ACCEPTED = "SELECT position, payload_digest FROM {record} ORDER BY entry"
+ACCEPTED_IN_A_TABLE = COMMITTED.replace("SELECT id,", "SELECT position,").replace("{outbox}", "{record}")
+"""Of an ordinary table that holds what was committed: digested here."""
 
 LETTERS_DUE = """
 SELECT key, ROW(content ->> 'customer', content ->> 'cents', content ->> 'state')::text FROM (
@@ -51,7 +53,10 @@ class Opinion:
 
 def opinion_form(world: World, frontier: int) -> Opinion:
     """Plain SQL, both databases, at `frontier`."""
-    accepted = Counter(_rows(world.mail, sql.SQL(ACCEPTED).format(record=sql.Identifier(world.kit_schema, "accepted"))))
+    query, record = ACCEPTED, sql.Identifier(world.kit_schema, "accepted")
+    if world.door.table is not None:
+        query, record = ACCEPTED_IN_A_TABLE, sql.Identifier(*world.door.table)
+    accepted = Counter(_rows(world.mail, sql.SQL(query).format(record=record)))
     committed = set(_rows(world.orders, sql.SQL(COMMITTED).format(outbox=sql.Identifier(world.schema, "outbox"))))
     owed = {payload for payload in committed if payload[0] <= frontier}
     return Opinion(

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,7 @@ class Operator:
     def audit(self, frontier: int | None = None) -> Said:
         """A verdict, whatever it is but unknown. Without a frontier: at the safe one."""
         at = () if frontier is None else ("--frontier", str(frontier))
-        return self._run("audit", self.world.pipeline, *at, "--full", "--wait", "--actor", ON_CALL, codes=(0, 1))
+        return self._run("audit", self.world.pipeline, *at, "--full", "--wait", "--actor", ON_CALL, codes=(0, 1, 4))
 
     def plan(self, frontier: int) -> Said:
         words = (self.world.pipeline, "--frontier", str(frontier), "--wait", "--actor", ON_CALL)
@@ -94,17 +94,19 @@ class Operator:
         """By another name than the author's, and by the digest that was seen."""
         return self._run("approve", planned.body["plan"], "--digest", planned.body["digest"], "--actor", TEAM_LEAD)
 
-    def redrive(self, planned: Said) -> Said:
+    def redrive(self, planned: Said, attested: Sequence[str] = ()) -> Said:
+        """`attested`: what the person on call gives their word for, each as the plan says it is written."""
         reason = f"the relay died in incident {self.world.incident}"
-        words = ("--reason", reason, "--confirm", self.world.pipeline, "--wait", "--actor", ON_CALL)
-        return self._run("redrive", planned.body["plan"], *words, codes=(0, 1))
+        attest = [word for one in attested for word in ("--attest", one)]
+        words = ("--reason", reason, "--confirm", self.world.pipeline, *attest, "--wait", "--actor", ON_CALL)
+        return self._run("redrive", planned.body["plan"], *words, codes=(0, 1, 4))
 
     def _file(self, word: str) -> str:
         """What is registered, as a file that stays to be looked at."""
         world = self.world
         registered = {
             "source": (world.end_name("orders"), "postgresql_outbox", world.source_options()),
-            "sink": (world.end_name("mail"), "postgresql_kit", world.sink_options()),
+            "sink": (world.end_name("mail"), world.sink_kind, world.sink_options()),
         }[word]
         file = world.credentials.parent / f"{world.prefix}incident-{world.incident}" / f"{word}.json"
         file.parent.mkdir(parents=True, exist_ok=True)

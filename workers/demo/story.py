@@ -62,9 +62,12 @@ class Story:
         self.world = world
         self.tell = tell
         self.operator = Operator(world, tell, has_bar)
-        self.ending = Ending()
+        self.ending = self.ending_make()
         self.incident = Incident()
         self._wire = directory / "wire"
+
+    def ending_make(self) -> Ending:
+        return Ending()
 
     def run(self) -> Ending:
         """All of it, in order. What is still held back when something fails is dropped."""
@@ -97,7 +100,7 @@ class Story:
         world, tell = self.world, self.tell
         self.incident = incident = incident_make(world, self._wire, SEED)
         first, second, third = incident.trades
-        tell.step(f"A relay delivers, generation {incident.first_generation}")
+        tell.step(f"A relay delivers{_generation(incident.first_generation)}")
         tell.say(
             f"{WRITERS} writers at once: {first.committed_transactions + second.committed_transactions} transactions "
             f"committed, {first.rolled_back_transactions + second.rolled_back_transactions} rolled back, ids committing "
@@ -109,7 +112,7 @@ class Story:
             f"{incident.skipped_ids[-1]} and committed after the relay had read past them: "
             f"{len(incident.skipped_ids)} events it will never look at again. No error anywhere."
         )
-        tell.step(f"SIGKILL between acceptance and checkpoint, generation {incident.crashed_generation}")
+        tell.step(f"SIGKILL between acceptance and checkpoint{_generation(incident.crashed_generation)}")
         tell.say(
             f"Stopped for a deployment while {third.committed_events} more events committed, then started again. Of its "
             "first batch one send is held back in flight, the others are accepted by the sink, and the process is "
@@ -138,7 +141,7 @@ class Story:
             f"{beyond - lost_beyond} and lacks {lost_beyond}. And behind the cursor, where nobody would have looked, it "
             f"lacks {len(opinion.lost) - lost_beyond}."
         )
-        ending.check("before: the audit and plain SQL over both databases agree", _agree(found, opinion))
+        ending.check("before: the audit and plain SQL over both databases agree", agree(found, opinion))
         ending.check("before: something was owed", bool(opinion.lost))
 
     def recover(self) -> None:
@@ -147,7 +150,7 @@ class Story:
         planned = self.operator.plan(ending.frontier)
         ending.planned = int(planned.body["planned"])
         for condition in planned.body["conditions"]:
-            tell.say(f"[{_HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
+            tell.say(f"[{HOLDS[condition['holds']]}] {condition['name']}: {condition['says']}")
         tell.say(
             f"Send these {ending.planned} events and nothing else. A plan writes nothing at the sink; what gets approved "
             "is its digest, and by somebody else. Here that is a typed name, which this pipeline is told to accept "
@@ -209,18 +212,23 @@ class Story:
             "after: plain SQL over both databases finds nothing lost, doubled or premature at f",
             opinion.is_exactly_once,
         )
-        ending.check("after: the two agree", _agree(found, opinion))
+        ending.check("after: the two agree", agree(found, opinion))
         at_head = opinion_form(world, highest_committed(world))
         ending.check("after: the relay delivered what came later, once", at_head.is_exactly_once)
         ending.check("after: every letter says what its order's last event says", not letters_differ(world))
         for sentence, holds in ending.checks:
-            tell.say(f"[{_HOLDS[holds]}] {sentence}")
+            tell.say(f"[{HOLDS[holds]}] {sentence}")
         tell.say(f"{'Exactly once' if ending.is_success else 'NOT exactly once'} at f = {ending.frontier}.")
 
 
-_HOLDS = {True: "holds", False: "FAILS", None: "unknown"}
+HOLDS = {True: "holds", False: "FAILS", None: "unknown"}
 
 
-def _agree(found: Said, opinion: Opinion) -> bool:
+def _generation(number: int) -> str:
+    """Nothing at a sink that allocates none."""
+    return f", generation {number}" if number else ""
+
+
+def agree(found: Said, opinion: Opinion) -> bool:
     theirs = {"lost": len(opinion.lost), "duplicates": opinion.duplicates, "premature": opinion.premature}
     return found.counts == theirs

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.frontiers import SINGLE_LANE
+from workers.doors import Door
 from workers.relay import CURSOR_TABLE
 
 PREFIX = re.compile(r"([a-z][a-z0-9_]{0,19})?")
@@ -94,6 +95,15 @@ class World:
         return f"post_{self.incident}"
 
     @property
+    def sink_kind(self) -> str:
+        return "postgresql_kit"
+
+    @property
+    def door(self) -> Door:
+        """How the relay comes into `mail`."""
+        return Door(self.kit_schema)
+
+    @property
     def pipeline(self) -> str:
         return self.end_name("orders-mail")
 
@@ -108,6 +118,10 @@ class World:
     def login(self, role: str) -> str:
         """The login of `role` in this world's cluster."""
         return f"{self.prefix}{role}"
+
+    def mail_build(self, mail: psycopg.Connection, owner: str) -> None:
+        """Its own tables in `mail`, which belong to `owner`."""
+        mail.execute(sql.SQL(MAIL_TABLES).format(post=sql.Identifier(self.post_schema), owner=sql.Identifier(owner)))
 
     def source_options(self) -> dict[str, Any]:
         """How the product is told to read the outbox."""
@@ -140,8 +154,10 @@ class World:
         }
 
 
-def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
+def world_build(admin: str, credentials: Path, prefix: str = "", made: type[World] = World) -> World:
     """A new incident's world in the cluster of `admin`, a superuser's address of any database there.
+
+    `made`: what `mail` is, an office with the kit or another.
 
     Raises: Refused where a database of that name is not the demo's own; BadInput for a prefix that cannot be one.
     """
@@ -161,7 +177,7 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
     with psycopg.connect(databases["orders"], autocommit=True) as orders:
         incident = 1 + max(_incidents(orders), default=0)
         shop = _owner_ensure(orders, f"{prefix}orders_shop")
-        world = World(incident, databases["orders"], databases["mail"], credentials, prefix)
+        world = made(incident, databases["orders"], databases["mail"], credentials, prefix)
         orders.execute(
             sql.SQL(ORDERS_TABLES).format(
                 schema=sql.Identifier(world.schema),
@@ -183,8 +199,7 @@ def world_build(admin: str, credentials: Path, prefix: str = "") -> World:
         mail.execute(sql.SQL("ALTER ROLE {} CREATEROLE").format(driller))
         database = sql.Identifier(database_name(databases["mail"]))
         mail.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, driller))
-        names = {"post": sql.Identifier(world.post_schema), "owner": sql.Identifier(owner)}
-        mail.execute(sql.SQL(MAIL_TABLES).format(**names))
+        world.mail_build(mail, owner)
     return world
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
-from recovery_api.domain.drills import DRILLS, DrillName, DrillResult, drill_names, not_applicable
+from recovery_api.domain.drills import TITLES, DrillName, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.strategies import strategy_of
+from recovery_api.domain.strategies.fenced import FENCED
 from recovery_api.models import Intent
 from recovery_api.services.drills import drill_record
 from workers.connectors.protocols.appended import AppendedNamespace
@@ -39,14 +41,15 @@ def drill_run(intent: Intent, report: Any) -> None:
     names = drill_names(intent.arguments.get("names") or [])
     results: list[DrillResult] = []
     for done, name in enumerate(names):
-        report(step=DRILLS[name].title.lower(), done=done, total=len(names), unit="drills")
+        report(step=TITLES[name].lower(), done=done, total=len(names), unit="drills")
+        proves = strategy.drills.get(name) or FENCED.drills[name]
         refusal = not_applicable(name, strategy, capability, has_namespace=has_namespace, preference=preference)
         if refusal is not None:
-            results.append(refusal)
+            results.append(replace(refusal, proves=proves))
             continue
         with delivery_make(kind, options, Ability.DRILLED).drill_namespace() as namespace:
             crash_point(Point.DURING_DRILL)
-            results.append(_play(name, namespace))
+            results.append(replace(_play(name, namespace), proves=proves))
         report.check()
     drill_record(intent.drill, results, intent=intent, now=timezone.now())
 

@@ -34,6 +34,7 @@ from workers.evidence.grounds import (
 )
 from workers.evidence.ids import ids_judge
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
 from workers.faults import Point, crash_point
 
@@ -209,6 +210,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         identity = None
         if sink_reading.ids is None:
             summaries = ranges_judge(session, spec)
+            spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
         else:
             certified = {lane: one.frontier for lane, one in request.certified.items()}
             judged = ids_judge(session, spec, request.parts, request.earlier, certified)

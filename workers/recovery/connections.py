@@ -9,6 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.presets import preset_get
 from recovery_api.services.ends import connection_test_record
@@ -29,7 +31,7 @@ def end_test(intent: Intent, report: Any) -> None:
             record = record_make(kind, options)
             found = asdict(record.test())
             if found["is_usable"]:
-                capability = asdict(capability_tested(kind, options))
+                capability = capability_row(kind, options)
         else:
             found = asdict(source_make(kind, options).test())
     except FencepostError as error:
@@ -37,6 +39,18 @@ def end_test(intent: Intent, report: Any) -> None:
     if options.get("preset"):
         found["problems"] = [*found["problems"], *table_compared(options, found)]
     connection_test_record(intent, found, timezone.now(), capability)
+
+
+def capability_row(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was tested, beside what the kind declares, and what a recovery of it is and may say: the weaker counts."""
+    tested = capability_tested(kind, options)
+    strategy = strategy_of(tested)
+    return {
+        **asdict(tested),
+        "declared": kind_get(kind).archetype,
+        "strategy": strategy.name,
+        "recovery": strategy.sentence(),
+    }
 
 
 def table_compared(options: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

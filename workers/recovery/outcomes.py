@@ -178,6 +178,8 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
         },
         "strategy": plan_strategy(plan).name,
         "attestations": recovery_attested(recovery),
+        "landed": recovery.landed_count,
+        "absorbed": recovery.absorbed_count,
         "requested_by": recovery.requested_by,
         "reason": recovery.reason,
         "claims": [

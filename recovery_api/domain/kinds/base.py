@@ -143,6 +143,7 @@ KINDS = {
     "postgresql_outbox": "recovery_api.domain.kinds.postgresql_outbox",
     "postgresql_kit": "recovery_api.domain.kinds.postgresql_kit",
     "postgresql_table": "recovery_api.domain.kinds.postgresql_table",
+    "archive_files": "recovery_api.domain.kinds.archive_files",
     "memory": "recovery_api.domain.kinds.memory",
 }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
+from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.kinds.base import KINDS, Kind, kind_get
+from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.domain.strategies import STRATEGIES
-from recovery_api.domain.strategies.base import Strategy
 
 BEGIN, END = "<!-- made by `make kinds` -->\n", "<!-- end of what is made -->\n"
 
@@ -20,16 +20,23 @@ READ = {
     ),
     Ability.IMMUTABLE_BELOW: (
         "immutable below a frontier, which reading count and digest again shows",
-        "a safe frontier, attested by who writes it; what changed below it ends that ground",
-        "as long as what was written is kept; what is gone is found gone, and is unknown",
+        "a safe frontier, attested by its owner or assumed, and said; what changes below it while it is read makes it unknown",
+        "as long as what was written is kept; below the oldest event that is left, unknown",
     ),
 }
 """By how a source is read: the words, what may be promised of it, and until when."""
 
+ALONE = "read_only"
+
 ANSWERS = {
     Ability.RECORD_BY_RANGE: "answers by range of coordinates",
-    Ability.RECORD_BY_SCAN: "answers only as a whole",
+    Ability.RECORD_BY_SCAN: "knows only message ids, and is read whole, in shares",
 }
+
+BY_IDENTITY = (
+    f"It is audited and planned for, and nothing is sent there: at best {OUTCOMES[Status.COMPLETE_BY_IDENTITY].words}.",
+    "as long as an id's row lives, as its owner says; for good where rows are said never to go",
+)
 
 DRIVEN = {
     Ability.FENCED: ("fenced", "for good: the identity key keeps every accepted coordinate"),
@@ -37,12 +44,11 @@ DRIVEN = {
 }
 """By how a delivery is made: the strategy that drives it, and until when what it says can be shown."""
 
-ALONE = "read_only"
-
 
 def table() -> str:
     """Markdown: one row a kind and way to use it."""
-    rows = [row for name in KINDS for row in _rows(kind_get(name))]
+    ours = [name for name, module in KINDS.items() if module.startswith(__package__ or "")]
+    rows = [row for name in ours for row in _rows(kind_get(name))]
     head = ("Kind", "End", "What it can", "What may be promised", "Until when")
     lines = ["| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)]
     return "\n".join(lines) + "\n"
@@ -60,20 +66,19 @@ def _rows(kind: Kind) -> list[tuple[str, ...]]:
     if kind.end == "source":
         found = [READ[ability] for ability in READ if ability in kind.abilities]
         return [(name, "source", *words) for words in found]
-    answers = [ANSWERS[ability] for ability in ANSWERS if ability in kind.abilities]
-    record = (name, "record", " and ".join(answers), _sentence(STRATEGIES[ALONE]), "as long as its rows are kept")
-    rows: list[tuple[str, ...]] = [record] if kind.abilities & RECORDS and not kind.abilities & {Ability.FENCED} else []
+    rows: list[tuple[str, ...]] = []
+    if Ability.RECORD_BY_RANGE in kind.abilities and Ability.FENCED not in kind.abilities:
+        can = ANSWERS[Ability.RECORD_BY_RANGE]
+        rows.append((name, "record", can, STRATEGIES[ALONE].sentence(), "as long as its rows are kept"))
+    if Ability.RECORD_BY_SCAN in kind.abilities:
+        rows.append((name, "record", ANSWERS[Ability.RECORD_BY_SCAN], *BY_IDENTITY))
     for ability in sorted(kind.abilities & DELIVERIES):
         strategy, until = DRIVEN[ability]
         until = "until its process ends" if kind.is_in_process else until
         extra = " and can be drilled" if Ability.DRILLED in kind.abilities else ""
-        can = f"{', '.join(answers)}; {ability.value}{extra}"
-        rows.append((name, "record and delivery", can, _sentence(STRATEGIES.get(strategy, STRATEGIES[ALONE])), until))
+        can = f"{ANSWERS[Ability.RECORD_BY_RANGE]}; {ability.value}{extra}"
+        rows.append((name, "record and delivery", can, STRATEGIES[strategy].sentence(), until))
     return rows
-
-
-def _sentence(strategy: Strategy) -> str:
-    return strategy.sentence()
 
 
 if __name__ == "__main__":

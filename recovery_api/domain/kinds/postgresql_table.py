@@ -32,9 +32,14 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput("postgresql_table.head", problem, "A head is spelled as the coordinate is.")
 
 
-def _record_alone(options: Mapping[str, Any]) -> frozenset[Ability]:
-    is_effect = options["is_effect"] and not is_by_event_id(options)
-    return frozenset() if is_effect else frozenset({Ability.APPENDED, Ability.DRILLED})
+DELIVERED = frozenset({Ability.APPENDED, Ability.DRILLED})
+
+
+def _withheld(options: Mapping[str, Any]) -> frozenset[Ability]:
+    """A table of ids answers by no range and is never the effect; another is the effect only where that is said."""
+    if is_by_event_id(options):
+        return DELIVERED | {Ability.RECORD_BY_RANGE}
+    return frozenset({Ability.RECORD_BY_SCAN}) | (frozenset() if options["is_effect"] else DELIVERED)
 
 
 KIND = Kind(
@@ -79,8 +84,8 @@ KIND = Kind(
     ),
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.APPENDED, Ability.DRILLED}),
-    withheld=_record_alone,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN}) | DELIVERED,
+    withheld=_withheld,
     check=check,
     spelling=spelling_of,
     example={

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.drills import DrillName
 from recovery_api.domain.outcomes import Outcome
 from recovery_api.domain.recovery_states import APPENDING, FINISHED, READING, REQUESTED, SETTLING, VERIFYING
 from recovery_api.domain.strategies.base import Fact, Strategy, StrategyStep
@@ -50,6 +51,17 @@ OBEYS_BEFORE = {
     SETTLING: "another reading",
 }
 
+DRILLS = {
+    DrillName.CHECKPOINT_CRASH: "What a dead relay delivered and did not check off is not added again by a recovery.",
+    DrillName.IN_FLIGHT_STRAGGLER: "A send that arrives while the table is locked waits; what comes after it is refused where "
+    "a unique constraint stands on the identity, and comes in twice where none does.",
+    DrillName.SPLIT_BRAIN_WORKER: "Of two recoverers the second waits for the first one's lock, and finds what that added.",
+    DrillName.EXPIRED_DEDUPLICATION: "A recovery decides by the table's rows, not by a window; other content at a coordinate "
+    "is told, and not replaced.",
+    DrillName.CRASH_INSIDE_RECOVERY: "A recoverer that dies before or after its commit leaves what a successor finds: nothing "
+    "doubled, nothing lost.",
+}
+
 ATTESTED = Strategy(
     name="attested",
     archetype=Archetype.QUERYABLE,
@@ -71,6 +83,7 @@ ATTESTED = Strategy(
     next_part="the next part",
     conditions=("P1", "P2", "P3", "P4", "C1", "record", "content", "order", "floor", "horizon"),
     attestations=(RELAY_DRAINED, ONLY_RECOVERER),
+    drills=DRILLS,
     outcomes=frozenset(Outcome) - {Outcome.EXACTLY_ONCE, Outcome.FENCED, Outcome.COMPLETE_HAND_OVER_UNVERIFIED},
 )
 

@@ -47,7 +47,7 @@ class Strategy:
     `steps`: in order. `moves`: which state may follow which. `obeys_before`: by state, the step that a pause or a stop
     holds a worker before; `next_part`: that of the next part. `conditions`: names of what must be judged before it runs.
     `attestations`: what people may be asked to attest, by name. `outcomes`: how it may end. `drills`: what its sink can
-    be asked to prove. `is_driven` False: nothing is ever sent by it. `applying`, `pausing`, `stopping`, `settling`: what
+    be asked to prove, by the drill's name. `is_driven` False: nothing is ever sent by it. `applying`, `pausing`, `stopping`, `settling`: what
     each of these does, as a person reads it before asking for it. `relay_next`: what to do with the relay once it has
     ended complete. `evidence_lasts`: until when its certificate can be shown to hold.
     """
@@ -70,7 +70,7 @@ class Strategy:
     conditions: tuple[str, ...] = ()
     attestations: tuple[str, ...] = ()
     outcomes: frozenset[Outcome] = frozenset()
-    drills: tuple[DrillName, ...] = ()
+    drills: Mapping[DrillName, str] = field(default_factory=dict)
 
     def promise_says(self, given: Sequence[str] = ()) -> str:
         """What may be said of a recovery once it has ended. `given`: what that rests on beside the strategy."""

@@ -23,7 +23,7 @@ CODES = {DrillState.PASSED: DONE, DrillState.NOT_APPLICABLE: DONE, DrillState.FA
 
 class Command(FencepostCommand):
     help = (
-        "Drill a sink: prove its fence in a namespace of its own, with synthetic events. It leaves nothing behind and "
+        "Drill a sink: prove what its recoveries rest on, in a namespace of its own, with synthetic events. It leaves nothing behind and "
         "does not touch the pipeline's record. Exits 0 passed or not applicable, 1 failed, 2 bad input, 3 unknown."
     )
 

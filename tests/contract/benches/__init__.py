@@ -1,7 +1,8 @@
 """A bench a kind: how a contract suite makes an end of it and puts rows there. One module a kind, by the kind's name.
 
-`MAKES`: by variant ("" is the kind as it is made today) what makes its bench in a Place. `CANNOT`: by test, why the kind
-cannot; such a test is expected to fail, strictly.
+`MAKES`: by variant ("" is the kind as it is made today) what makes its bench in a Place. `EXAMPLES`: where the kind's
+own example does not show each of its abilities, options that together do. `CANNOT`: by test, why the kind cannot; such a
+test is expected to fail, strictly.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.kinds.base import KINDS, kind_get
 from workers.connectors.protocols.appended import AppendedDelivery
-from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.record import IdRecord, Record
 from workers.connectors.protocols.source import Source
 
 
@@ -53,15 +54,25 @@ class RecordBench(Protocol):
         ...
 
 
+class ScannedBench(Protocol):
+    def scanned(self, ids: Iterable[str] = ()) -> IdRecord:
+        """A record of ids that holds these; asked again, another connector of the same, which got these besides."""
+        ...
+
+
 class AppendedBench(RecordBench, Protocol):
     def delivery(self) -> AppendedDelivery:
         """A delivery into an empty place whose rows are the effect; from then on `connector` is its record."""
         ...
 
 
+KINDS_OURS = [name for name, module in KINDS.items() if module.startswith("recovery_api.")]
+"""The product's own; tests register others beside them."""
+
+
 def kinds_with(*abilities: Ability) -> list[str]:
     """The registered kinds that declare one of these."""
-    return [name for name in KINDS if kind_get(name).abilities & set(abilities)]
+    return [name for name in KINDS_OURS if kind_get(name).abilities & set(abilities)]
 
 
 def module_of(kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""What every kind of acceptance record does alike: run on each that declares how it answers."""
+"""What every kind of acceptance record that answers by range does alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recovery_api.domain.abilities import RECORDS, Ability
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
 from recovery_api.domain.frontiers import SINGLE_LANE
@@ -24,7 +24,7 @@ from workers.evidence import schemas
 EVERYTHING = CoordinateRange(SINGLE_LANE, None, None)
 
 
-@pytest.fixture(params=params(*RECORDS))
+@pytest.fixture(params=params(Ability.RECORD_BY_RANGE))
 def bench(request: pytest.FixtureRequest, place: Place) -> Any:
     return bench_of(request, place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recovery_api.models import Intent
+from recovery_api.models import Intent, Plan
 from tests.integration.api.conftest import make_api, make_person
 from tests.integration.control import paper_runner
 
@@ -105,3 +105,23 @@ def test_work_is_queued_where_broker_worker_and_engine_are_away(pipeline, settin
         assert operator.get(f"/intents/{answer.body['intent']}").body["state"] == "queued"
     assert Intent.objects.filter(state="queued").count() == 2
     assert caplog.text.count("the sweep will") == 2
+
+
+def test_what_must_be_attested_is_listed_in_the_plan_and_given_in_its_words(operator, approver, viewer, pipeline):
+    planned = work(operator, operator.post("/plans", {"pipeline": "mail"}))
+    pins = {"strategy": "attested", "promise": "…", "attestations": ["relay-drained", "only-recoverer"]}
+    Plan.objects.filter(id=planned["plan"]).update(pins=pins)
+    plan = viewer.get(f"/plans/{planned['plan']}").body
+    assert [one["name"] for one in plan["attestations"]] == ["relay-drained", "only-recoverer"]
+    assert plan["strategy"] == "attested" and "since TIME by NAME" in plan["attestations"][0]["write"]
+    assert approver.post(f"/plans/{plan['plan']}/approval", {"digest": "d1"}).status_code == 200
+    refused = approver.post("/recoveries", apply(plan))
+    assert (refused.status_code, refused.body["code"]) == (409, "refused") and "nobody attested" in refused.body[
+        "detail"
+    ]
+    vague = approver.post("/recoveries", apply(plan) | {"attestations": ["relay-drained", "only-recoverer"]})
+    assert (vague.status_code, vague.body["field"]) == (422, "attestations")
+    texts = ["relay-drained since 2026-11-01T10:30:00+00:00 by ada", "only-recoverer"]
+    applied = approver.post("/recoveries", apply(plan) | {"attestations": texts})
+    assert applied.status_code == 202 and applied.body["attestations"] == texts
+    assert applied.body["attested"][0]["since"] == "2026-11-01T10:30:00+00:00"

@@ -261,6 +261,18 @@ def test_redrive_of_nothing_in_particular_is_refused(approved):
     assert not Recovery.objects.exists()
 
 
+def test_what_a_plan_asks_to_attest_is_said_in_words_and_given_with_attest(approved):
+    Plan.objects.filter(id=approved.id).update(pins={"strategy": "attested", "attestations": ["only-recoverer"]})
+    told = run("plan", approved.id).out
+    assert "To attest: Nothing else sends missing events" in told and "--attest only-recoverer" in told
+    words = ("redrive", approved.id, "--reason", "x", "--confirm", "mail", "--here", "--json")
+    assert "nobody attested" in run(*words).err
+    assert "'certainly' is none" in run(*words, "--attest", "only-recoverer", "--attest", "certainly").err
+    done = run(*words, "--attest", "only-recoverer")
+    assert done.body["attestations"] == ["only-recoverer"]
+    assert done.body["attested"][0]["given"] == "that this was the only recoverer"
+
+
 def test_recovery_that_left_something_exits_one_and_unknown_three(approved):
     paper_runner.ANSWERS["recover"] = {"outcome": "unknown"}
     said = run("redrive", approved.id, "--reason", "x", "--confirm", "mail", "--here")

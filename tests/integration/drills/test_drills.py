@@ -123,6 +123,28 @@ def test_a_sink_that_cannot_be_drilled_is_not_applicable_and_says_what_it_yields
     assert all("no recovery runs" in result["yields"] for result in body["results"])
 
 
+def test_a_table_that_is_the_effect_is_drilled_by_its_own_strategy(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path
+) -> None:
+    dsn = database_factory("table")
+    (tmp_path / "dsn").write_text(dsn)
+    with psycopg.connect(dsn) as connection:
+        connection.execute('CREATE TABLE mails (id bigint PRIMARY KEY, "key" text, content jsonb)')
+    options = {
+        "connection": f"file:{tmp_path / 'dsn'}",
+        "table": "mails",
+        "coordinate": ["id"],
+        "key": "key",
+        "content": "content",
+        "is_effect": True,
+    }
+    sink_create("mails", "postgresql_table", options, actor="owner", now=timezone.now())
+    code, body, _ = command("mails", "--here", "--json")
+    assert (code, body["state"]) == (0, DrillState.PASSED), body
+    proved = {result["name"]: result["proves"] for result in body["results"]}
+    assert proved["split_brain_worker"].startswith("Of two recoverers the second waits"), "not a fence's words"
+
+
 def test_a_worker_that_dies_in_a_drill_leaves_what_its_successor_takes_away(
     transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path
 ) -> None:

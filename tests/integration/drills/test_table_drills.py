@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +11,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.core.management import call_command
+from django.utils import timezone
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.drills import DrillName, DrillVerdict
 from recovery_api.domain.errors import AccessDenied
+from recovery_api.services.ends import sink_create
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.registry import delivery_make
 from workers.drills.appended import SCRIPT, drill_append
@@ -144,3 +149,20 @@ def test_a_login_that_may_make_no_schema_is_told_what_to_grant(drilled: Drilled)
     strong = {"dsn": make_conninfo(drilled.dsn, user=role, password="p")}
     result = drilled.play(DrillName.CHECKPOINT_CRASH, **strong, drill_connection=f"file:{drilled.directory / 'strong'}")
     assert result.verdict is DrillVerdict.PASSED
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("table, straggler", [(UNIQUE, "passed"), (LOOSE, "not_applicable")])
+def test_the_command_drills_a_table_and_says_what_each_proves(drilled: Drilled, table: str, straggler: str) -> None:
+    drilled.make(table)
+    drilled.sink()
+    mapped = {"coordinate": ["id"], "event_id": "event", "op": "op", "key": "key", "content": "content"}
+    given = {"connection": f"file:{drilled.directory / 'dsn'}", "table": "orders", "is_effect": True}
+    sink_create("orders", "postgresql_table", {**given, **mapped}, actor="owner", now=timezone.now())
+    printed = io.StringIO()
+    call_command("drill", "orders", "--here", "--json", stdout=printed)
+    body = json.loads(printed.getvalue().strip().splitlines()[-1])
+    verdicts = {result["name"]: result["verdict"] for result in body["results"]}
+    assert body["state"] == "passed"
+    assert verdicts.pop("in_flight_straggler") == straggler
+    assert set(verdicts.values()) == {"passed"} and drilled.untouched()

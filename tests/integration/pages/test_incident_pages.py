@@ -285,6 +285,31 @@ def test_u5_what_applying_lacks_is_said_at_its_field(pipeline: Pipeline, sign_in
         assert f'href="#{name}"' in page[: page.index('id="apply"')]
 
 
+def test_what_must_be_attested_is_asked_with_since_when_and_by_whom(
+    pipeline: Pipeline, sign_in: Callable[..., Client]
+) -> None:
+    plan = plan_make(pipeline)
+    pins = plan.pins | {"strategy": "attested", "attestations": ["relay-drained", "only-recoverer"]}
+    Plan.objects.filter(id=plan.id).update(pins=pins)
+    plan_approve(plan.id, plan.digest, "grace", timezone.now())
+    client, address = sign_in("approver", name="grace"), reverse("plan-apply", args=[plan.id])
+    page = client.get(reverse("plan", args=[plan.id])).content.decode()
+    for says in ("The relay is stopped", 'name="since"', 'name="by"', "It stops no relay", "only-recoverer"):
+        assert says in page, says
+    given = {"reason": "it died", "confirm": pipeline.name, "attest": ["relay-drained", "only-recoverer"]}
+    nobody = client.post(address, given | {"attest": ["only-recoverer"]})
+    assert nobody.status_code == 409 and "nobody attested" in nobody.content.decode()
+    later = client.post(address, given | {"since": "2999-01-01T00:00:00", "by": "ada"})
+    assert later.status_code == 422 and "has not come yet" in later.content.decode()
+    assert not Recovery.objects.exists()
+    applied = client.post(address, given | {"since": "2026-11-01T10:30", "by": "ada"})
+    recovery = Recovery.objects.get()
+    assert applied["Location"] == reverse("recovery", args=[recovery.id])
+    assert recovery.attestations == ["relay-drained since 2026-11-01T10:30:00+00:00 by ada", "only-recoverer"]
+    shown = client.get(applied["Location"]).content.decode()
+    assert "Attested by grace" in shown and "by ada" in shown and ">Append " in shown and ">Claim " not in shown
+
+
 def test_u8_a_filtered_listing_counts_what_it_shows(
     pipeline: Pipeline, audit: Audit, sign_in: Callable[..., Client]
 ) -> None:

@@ -43,6 +43,8 @@ def test_what_stands_in_the_form_counts_and_a_cleared_field_stays_clear(admin: C
     assert answer.status_code == 302, answer.content.decode()
     options = Source.objects.get().options
     assert "key" not in options and (options["schema"], options["preset"]) == ("shop", "marten")
+    page = admin.get(answer["Location"]).content.decode()
+    assert "mt_events (preset)" in page and "<dd>shop</dd>" in page
 
 
 @pytest.mark.parametrize(("name", "says"), [("river", "it is a job queue"), ("martens", "Did you mean")])

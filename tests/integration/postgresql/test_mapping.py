@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Refused, Unsuitable
+from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, digests, history, lane, rows_of, spelled
 from workers.connectors.readings import ConnectionReport, LateRows, Width
-from workers.evidence.schemas import BATCH
 
 TABLE = """
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, order_id bigint, headers jsonb, body text, state text)
@@ -342,27 +341,3 @@ def test_rc_18_unsigned_keys_above_2_63_are_their_own_numbers(bench: Bench) -> N
     ambiguous = bench.sink(content="body", content_format="text").test()
     assert any("unsigned ones above 2^63-1" in one for one in ambiguous.weaknesses)
     assert spelled(sink, accepted(bench.sink(content="body", content_format="text")))
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"filter": "consumer = mail"}, "might not be one that it counts"),
-        ({"key": "body->k"}, "key is mapped to a path"),
-        ({"key": "=mail"}, "key is mapped to a constant"),
-        ({"content": "packed", "content_format": "json_bytes"}, "json_bytes, which is not written"),
-        ({"table": "seen"}, "is a view"),
-    ],
-)
-def test_a_mapping_that_only_reads_is_never_written_through(bench: Bench, options: dict[str, Any], says: str) -> None:
-    bench.run.execute("CREATE TABLE accepted (id bigint PRIMARY KEY, consumer text, body jsonb, packed bytea)")
-    bench.run.execute("CREATE VIEW seen AS SELECT * FROM accepted")
-    sink = bench.sink(**{"content": "body", "is_effect": True, **options})
-    ability = sink.append_ability()
-    assert not ability.may_insert and says in " ".join(ability.problems)
-    columns = {"lane": ["0"], "position": [1], "ordinal": [0], "event_id": [None], "op": ["insert"], "key": ["k"]}
-    batch = pa.RecordBatch.from_pydict({**columns, "content": ['{"k": "k"}']}, BATCH)
-    assert sink.unrepresentable(batch).to_pylist() == [True]
-    with pytest.raises(Refused):
-        sink.append(iter([batch]))
-    assert bench.run.execute("SELECT count(*) FROM accepted").fetchone() == (0,)

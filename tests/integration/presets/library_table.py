@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import psycopg
 from django.utils import timezone
 from psycopg import sql
 
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.models import Audit, Intent, Pipeline
 from recovery_api.presets import Column, Mark, Preset
 from recovery_api.services.audits import audit_request
@@ -81,22 +82,15 @@ class Shop:
 
     def accept(self, preset: Preset, rows: Iterable[int]) -> None:
         """Copy the rows' coordinate, key and content into the record, which has those columns under other names."""
-        options = preset.options
-        names = [*options["coordinate"], *(options[name] for name in ("key", "content") if name in options)]
-        into = [*(f"at_{n}" for n, _ in enumerate(options["coordinate"])), *_kept(preset)]
+        columns = [sql.SQL("{} AS {}").format(value, sql.Identifier(name)) for name, value in _kept_values(preset)]
         self.run.execute(
             sql.SQL("CREATE TABLE IF NOT EXISTS public.{} AS SELECT {} FROM {} WHERE false").format(
-                sql.Identifier(RECORD),
-                sql.SQL(", ").join(
-                    sql.SQL("{} AS {}").format(sql.Identifier(a), sql.Identifier(b))
-                    for a, b in zip(names, into, strict=True)
-                ),
-                place(preset),
+                sql.Identifier(RECORD), sql.SQL(", ").join(columns), place(preset)
             )
         )
         for number in rows:
             query = sql.SQL("INSERT INTO public.{} SELECT {} FROM {} WHERE {} = {}").format(
-                sql.Identifier(RECORD), _names(names), place(preset), *_which(preset, number)
+                sql.Identifier(RECORD), sql.SQL(", ").join(columns), place(preset), *_which(preset, number)
             )
             assert self.run.execute(query).rowcount == 1, number
 
@@ -113,21 +107,74 @@ class Shop:
             )
             self.run.execute(sql.SQL("UPDATE {} SET {} WHERE {} = {}").format(place(preset), sets, column, value))
 
+    # -- the library's inbox -------------------------------------------------------------------------------------------
+
+    def letters_send(self, preset: Preset) -> None:
+        """An outbox whose message ids are those of the inbox: two commits out of order, and one rolled back."""
+        type_ = next(one.type for one in preset.columns if one.name == preset.options["event_id"])
+        self.run.execute(
+            sql.SQL(
+                "CREATE TABLE public.outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+                " message_id {} NOT NULL UNIQUE, body jsonb, written_at timestamptz NOT NULL DEFAULT now())"
+            ).format(sql.SQL(type_))  # type: ignore[arg-type]
+        )
+        for first, second in ((1, 2), (3, 4), (ROLLED_BACK, 6), (7, None)):
+            with psycopg.connect(self.dsn) as slow:
+                self._letter(slow, preset, first)
+                if second is not None:
+                    self._letter(self.run, preset, second)
+                if first == ROLLED_BACK:
+                    slow.rollback()
+
+    def _letter(self, connection: psycopg.Connection[Any], preset: Preset, number: int) -> None:
+        assert preset.example is not None
+        message = preset.example.values[preset.options["event_id"]].replace("{n}", str(number))
+        connection.execute("INSERT INTO public.outbox (message_id, body) VALUES (%s, '{}')", [message])
+
+    def receive(self, preset: Preset, number: int, more: dict[str, str] | None = None) -> None:
+        """One row of the inbox, as the library writes it before the message is consumed."""
+        with psycopg.connect(self.dsn) as connection:
+            insert(connection, preset, number, more=more)
+
+    def consume(self, preset: Preset, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.receive(preset, number)
+            self.mark(preset, number)
+
+    def inbox_pipeline(self, preset: Preset) -> Pipeline:
+        now = timezone.now()
+        outbox = {
+            "connection": self.connection,
+            "table": "outbox",
+            "coordinate": ["id"],
+            "event_id": "message_id",
+            "content": "body",
+            "committed_at": "written_at",
+            "grace_seconds": "1",
+            NO_REUSE: "true",
+        }
+        source = source_create("shop", "postgresql_outbox", outbox, actor="ada", now=now)
+        sink = sink_create("inbox", preset.kind, self.options(preset), actor="ada", now=now)
+        return pipeline_create("shop-inbox", source, sink, actor="ada", now=now)
+
     # -- the product ---------------------------------------------------------------------------------------------------
 
     def options(self, preset: Preset, **given: Any) -> dict[str, Any]:
         """What a person gives, filled by the preset."""
         if preset.table.is_named_by_user:
             given = {"table": preset.table.name, **given}
-        given = {"connection": self.connection, "grace_seconds": "1", **given}
-        return preset_fill("source", None, preset.name, given).options
+        assert preset.example is not None
+        given = {"connection": self.connection, **preset.example.given, **given}
+        if preset.end == "source":
+            given = {"grace_seconds": "1", **given}
+        return preset_fill(preset.end, None, preset.name, given).options
 
     def test(self, preset: Preset, **given: Any) -> dict[str, Any]:
         """What a connection test finds, through the worker's own step."""
         intent = connection_test_request(
             actor="ada",
             now=timezone.now(),
-            end="source",
+            end=preset.end,
             kind=preset.kind,
             options=self.options(preset, **given),
             wake=False,
@@ -167,13 +214,20 @@ def place(preset: Preset) -> sql.Identifier:
     return sql.Identifier(preset.table.schema, preset.table.name)
 
 
-def insert(connection: psycopg.Connection[Any], preset: Preset, number: int, with_nulls: bool = False) -> None:
+def insert(
+    connection: psycopg.Connection[Any],
+    preset: Preset,
+    number: int,
+    with_nulls: bool = False,
+    more: Mapping[str, str] | None = None,
+) -> None:
     """One row as the library writes it: the columns that its statement names, and no others."""
     assert preset.example is not None
     values: dict[str, sql.Composable] = {
         name: sql.Literal(text.replace("{n}", str(number))) for name, text in preset.example.values.items()
     }
     values |= {name: sql.SQL(text) for name, text in preset.example.expressions.items()}  # type: ignore[arg-type]
+    values |= {name: sql.Literal(text) for name, text in (more or {}).items()}
     if with_nulls:
         values |= {name: sql.SQL("NULL") for name in preset.example.nulls}
     connection.execute(
@@ -200,6 +254,20 @@ def _names(names: Iterable[str]) -> sql.Composable:
 def _kept(preset: Preset) -> dict[str, str]:
     """Which columns of the record hold key and content."""
     return {name: name for name in ("key", "content") if name in preset.options}
+
+
+def _kept_values(preset: Preset) -> list[tuple[str, sql.Composable]]:
+    """What the record keeps of a row: its columns' names, and the values as SQL over the library's table."""
+    values: list[tuple[str, sql.Composable]] = [
+        (f"at_{n}", sql.Identifier(name)) for n, name in enumerate(preset.options["coordinate"])
+    ]
+    for name in _kept(preset):
+        column, *path = preset.options[name].split("->")
+        value: sql.Composable = sql.Identifier(column)
+        if path:
+            value = sql.SQL("{}::jsonb #>> {}").format(value, sql.Literal(path))
+        values.append((name, value))
+    return values
 
 
 def _which(preset: Preset, number: int) -> tuple[sql.Composable, sql.Composable]:

@@ -42,7 +42,7 @@ def test_the_table_of_another_is_not_registered_and_the_missing_columns_are_name
     given = ["--option", f"connection={shop.connection}", "--option", "schema=message_store", "--option"]
     code, said, _ = run("sources", "add", "shop", "--preset", "marten", *given, "table=messages", "--here")
     assert code == 2 and not Source.objects.exists()
-    assert "it lacks seq_id, stream_id, version, timestamp, tenant_id, mt_dotnet_type, is_archived." in said
+    assert "it lacks seq_id, stream_id, version, bdata, timestamp, tenant_id, mt_dotnet_type, is_archived." in said
     assert "Filled by preset marten: committed_at=timestamp" in said
 
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -17,6 +17,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.models import Plan, PlanState, RecoveryOutcome
 from recovery_api.rows import plan_as_row, recovery_as_row
+from recovery_api.services.ends import connection_test_request
+from recovery_api.services.omissions import omission_acknowledge, omission_withdraw
 from tests.integration.recovery.table_world import MAILS, ONLY, UNIQUE, TableWorld, drained, table_world_make
 from tests.integration.recovery.world import run
 
@@ -41,6 +43,17 @@ def make(
 def condition(plan: Plan, name: str) -> dict[str, Any]:
     (found,) = [one for one in plan.conditions if one["name"] == name]
     return dict(found)
+
+
+def login(world: TableWorld, rights: LiteralString) -> str:
+    """The product's login at the sink from now on: a role with these rights on the table. Its name."""
+    role = f"login_{secrets.token_hex(4)}"
+    with psycopg.connect(world.sink_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'secret'").format(sql.Identifier(role)))
+        connection.execute(sql.SQL("GRANT {} ON mails TO {}").format(sql.SQL(rights), sql.Identifier(role)))
+    parts = conninfo_to_dict(world.sink_dsn) | {"user": role, "password": "secret"}
+    Path(world.sink_options["connection"].removeprefix("file:")).write_text(make_conninfo(**parts))
+    return role
 
 
 def test_t23_a_plan_on_a_table_that_is_only_the_mark_of_an_effect_says_what_is_owed_and_sends_nothing(
@@ -147,13 +160,7 @@ def test_a_constraint_that_is_gone_by_then_is_not_relied_on(make: Callable[..., 
 
 def test_without_the_right_to_lock_there_is_a_plan_that_says_what_to_grant(make: Callable[..., TableWorld]) -> None:
     world = make()
-    with psycopg.connect(world.sink_dsn, autocommit=True) as connection:
-        role = f"reader_{secrets.token_hex(4)}"
-        name = sql.Identifier(role)
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'reads'").format(name))
-        connection.execute(sql.SQL("GRANT SELECT, INSERT ON mails TO {}").format(name))
-        parts = conninfo_to_dict(world.sink_dsn) | {"user": role, "password": "reads"}
-    Path(world.sink_options["connection"].removeprefix("file:")).write_text(make_conninfo(**parts))
+    role = login(world, "SELECT, INSERT")
     plan = world.plan()
     assert plan.state == PlanState.REFUSED
     assert plan.batch["provably missing"] == "3"
@@ -182,3 +189,80 @@ def test_a_recovery_in_parts_lands_each_in_committed_order(make: Callable[..., T
     with psycopg.connect(world.sink_dsn) as connection:
         came = [key for (key,) in connection.execute('SELECT "key" FROM mails ORDER BY came').fetchall()]
     assert came == ["e2", "e1", "e3", "e4", "e5", "e6"]
+
+
+def test_a_plan_is_void_once_a_test_shows_that_the_login_may_do_less(make: Callable[..., TableWorld]) -> None:
+    world = make()
+    role = login(world, "SELECT, INSERT, UPDATE")
+    plan = world.approve(world.plan())
+    sink = world.pipeline.sink
+    run(connection_test_request(sink=sink, actor="ada", now=timezone.now(), wake=False))
+    plan.refresh_from_db()
+    assert plan.state == PlanState.APPROVED, "the same login may do the same"
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute(sql.SQL("REVOKE UPDATE ON mails FROM {}").format(sql.Identifier(role)))
+    run(connection_test_request(sink=sink, actor="ada", now=timezone.now(), wake=False))
+    plan.refresh_from_db()
+    sink.refresh_from_db()
+    assert (plan.state, sink.capability["strategy"]) == (PlanState.LAPSED, "read_only")
+    assert "no recovery runs" in sink.capability["recovery"]
+    with pytest.raises(Refused, match="lapsed"):
+        world.ask(plan, drained(), ONLY)
+
+
+def test_rc_57_only_what_a_person_acknowledged_by_name_is_left_out_and_can_be_sent_later(
+    make: Callable[..., TableWorld],
+) -> None:
+    world = make()
+    acknowledged, now = world.coordinate("e3"), timezone.now()
+    omission_acknowledge(world.pipeline, acknowledged, reason="ticket T-12", actor="r.k.", now=now)
+    recovery = world.redrive(drained(), ONLY)
+    assert recovery.outcome == RecoveryOutcome.COMPLETE_WITH_ACKNOWLEDGED, recovery.says
+    assert world.accepted_keys() == ["e1", "e2", "e4"]
+    omission_withdraw(world.pipeline, acknowledged, actor="r.k.", now=timezone.now())
+    recovery = world.redrive(drained(), ONLY)
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
+    assert world.accepted_keys() == KEYS
+
+
+def test_rc_62_keys_that_are_null_and_empty_stay_two_and_a_broken_order_is_warned_of(
+    make: Callable[..., TableWorld],
+) -> None:
+    world = make()
+    with psycopg.connect(world.source_dsn) as source:
+        source.execute('ALTER TABLE outbox ALTER "key" DROP NOT NULL')
+        for key in (None, None, ""):
+            source.execute('INSERT INTO outbox ("key", content) VALUES (%s, \'{"same": true}\')', [key])
+    plan = world.plan()
+    found = condition(plan, "order")
+    assert found["holds"] is None and "out of order" in found["says"], "e2 is there, and e1 comes behind it"
+    recovery = world.ask(world.approve(plan), drained(), ONLY)
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
+    assert world.accepted_keys() == [*KEYS, None, None, ""], "two null keys are two events"
+
+
+def test_rc_70_what_the_source_dropped_is_not_taken_for_delivered(make: Callable[..., TableWorld]) -> None:
+    world = make()
+    world.source_retention("purges")
+    with psycopg.connect(world.source_dsn) as source:
+        source.execute("""DELETE FROM outbox WHERE "key" IN ('e1', 'e2', 'e3')""")
+    recovery = world.redrive(drained(), ONLY)
+    assert recovery.outcome == RecoveryOutcome.UNKNOWN, recovery.says
+    assert world.accepted_keys() == ["e2", "e4"], "e1 and e3 are not made up"
+
+
+def test_nothing_is_appended_to_a_table_that_was_made_anew_since_the_plan(make: Callable[..., TableWorld]) -> None:
+    """THEORY section 4, step 9: the sink is no longer the one that was planned for."""
+    world = make()
+    recovery = world.ask(world.approve(world.plan()), drained(), ONLY)
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute("ALTER TABLE mails RENAME TO mails_before")
+        connection.execute("CREATE TABLE mails (LIKE mails_before INCLUDING ALL)")
+        connection.execute("INSERT INTO mails SELECT * FROM mails_before")
+    run(recovery.intents.get())
+    recovery.refresh_from_db()
+    assert recovery.outcome == RecoveryOutcome.REFUSED, recovery.says
+    assert "restored or replaced" in recovery.says
+    assert world.accepted_keys() == ["e2"]

@@ -149,6 +149,11 @@ def test_what_a_filter_hides_is_never_called_premature_without_naming_the_filter
     assert audit.status == "hazard", audit.says
     assert causes(audit) == {"premature": ["4"]}
     assert any("look at the filter before you call it premature" in one for one in audit.weaknesses)
+    assert any("1 of the 1 entries" in one and "leaves out (4)" in one for one in audit.weaknesses)
+    mapped.at(mapped.sink_dsn, "DELETE FROM accepted WHERE id = 4; INSERT INTO accepted VALUES (99, 'k', '{}')")
+    invented = mapped.audit()
+    assert causes(invented) == {"premature": ["99"]}
+    assert any("None of the 1 entries" in one for one in invented.weaknesses)
 
 
 def test_an_audit_through_a_view_is_right_and_on_an_assumed_ground(made: Any) -> None:

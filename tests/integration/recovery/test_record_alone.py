@@ -13,7 +13,8 @@ from recovery_api.domain.errors import Refused
 from recovery_api.models import PlanState
 from recovery_api.services.ends import sink_create
 from recovery_api.services.pipelines import pipeline_create
-from tests.integration.recovery.world import World
+from recovery_api.services.sinks import sink_settle_request
+from tests.integration.recovery.world import World, run
 from workers.connectors.registry import delivery_find, delivery_make
 
 RECORD = """
@@ -53,7 +54,7 @@ def test_whoever_asks_a_record_alone_for_a_delivery_is_refused_in_words(alone: W
         delivery_make("postgresql_table", alone.sink_options, Ability.FENCED)
 
 
-def test_a_table_made_anew_voids_what_was_audited_before(alone: World) -> None:
+def test_a_table_made_anew_voids_what_was_audited_before_until_it_is_settled(alone: World) -> None:
     alone.commit(["a"])
     first = alone.audit()
     with psycopg.connect(alone.sink_dsn) as connection:
@@ -63,3 +64,8 @@ def test_a_table_made_anew_voids_what_was_audited_before(alone: World) -> None:
     first.refresh_from_db()
     alone.pipeline.sink.refresh_from_db()
     assert first.void_since is not None and "restored or replaced" in alone.pipeline.sink.restored_says
+
+    run(sink_settle_request(alone.pipeline.sink, actor="ada", now=timezone.now(), wake=False))
+    alone.pipeline.sink.refresh_from_db()
+    assert alone.pipeline.sink.restored_at is None
+    assert alone.audit().void_since is None

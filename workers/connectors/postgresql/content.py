@@ -51,6 +51,20 @@ def read_content(
             yield from _batch(lane, table).to_batches()
 
 
+def coordinates_held(
+    connection: psycopg.Connection[Any], mapped: MappedTable, coordinates: pa.Table
+) -> list[Coordinate]:
+    """Those of these (lane, position, ordinal) that have a row, each once, ascending."""
+    found: set[Coordinate] = set()
+    for _, held in _several(coordinates, spans_pair=len(mapped.coordinate.components) > 1):
+        for table in _rows(connection, mapped, {}, held):
+            found |= {
+                Coordinate(*pair)
+                for pair in zip(*(table[name].to_pylist() for name in ("position", "ordinal")), strict=True)
+            }
+    return sorted(found)
+
+
 def digests_complete(
     connection: psycopg.Connection[Any], mapped: MappedTable, arrays: Mapping[str, pa.Array]
 ) -> pa.Array:

@@ -35,7 +35,7 @@ from workers.connectors.postgresql.opening import Opened, identity_of, table_ope
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.relay_cursor import cursor_read
-from workers.connectors.postgresql.retention import DELIVERED_GONE, dropped_unseen
+from workers.connectors.postgresql.retention import DELIVERED_GONE, deletions_seen, dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
@@ -75,7 +75,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
-                weaknesses += dropped_unseen(connection, opened, extent)
+                weaknesses += dropped_unseen(connection, opened, extent) + deletions_seen(connection, opened)
             elif options["retention"] == Retention.DELETES_DELIVERED:
                 weaknesses.append(DELIVERED_GONE)
             weaknesses += clock_weaknesses(connection, opened.mapped)

@@ -30,7 +30,7 @@ from workers.connectors.postgresql.mapped_rows import (
     term_column,
     term_of,
 )
-from workers.connectors.postgresql.ordered import ordered_or_advise
+from workers.connectors.postgresql.ordered import added_or_advise, ordered_or_advise
 
 Composable = sql.Composable
 
@@ -72,6 +72,7 @@ class MappedTable:
         for name in coordinate:
             if name in SYSTEM_COLUMNS:
                 raise Unsuitable(f"column {name!r}", *SYSTEM_COLUMN)
+        added_or_advise(coordinate, table, server)
         texts = [(option, options[option]) for option in column_options if options.get(option)]
         texts += [("filter", condition.column) for condition in filter_of(options)]
         others = [] if joined is None else list(joined.columns)

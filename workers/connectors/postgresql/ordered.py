@@ -32,8 +32,6 @@ def ordered_or_advise(options: Mapping[str, Any], names: Collection[str], table:
     """Nothing, where the coordinate's columns can be in order. Raises: NotFound; Unsuitable with what to do."""
     spelling = Spelling(options["coordinate_spelling"])
     for name in names:
-        if name == NEW_COLUMN and name not in table.columns:
-            raise Unsuitable(f"column {name!r}", "has not been added to the table yet", advice(table, server))
         column = column_get(table, name)
         if column.type in ORDERED or (column.type in TEXTS and spelling is Spelling.PG_LSN):
             continue
@@ -41,6 +39,12 @@ def ordered_or_advise(options: Mapping[str, Any], names: Collection[str], table:
             f"is {column.type} and cannot hold a {spelling.value} coordinate: it does not say in which order rows came"
         )
         raise Unsuitable(f"column {name!r}", problem, advice(table, server))
+
+
+def added_or_advise(names: Collection[str], table: Table, server: Server) -> None:
+    """Nothing, unless the coordinate is the column that is advised and it is not there. Raises: Unsuitable with how."""
+    if NEW_COLUMN in names and NEW_COLUMN not in table.columns:
+        raise Unsuitable(f"column {NEW_COLUMN!r}", "has not been added to the table yet", advice(table, server))
 
 
 def advice(table: Table, server: Server) -> str:

@@ -17,8 +17,24 @@ WHERE s.seqrelid = pg_get_serial_sequence(quote_ident(%s) || '.' || quote_ident(
 
 DELIVERED_GONE = (
     "Rows go from this table, or lose their content, once they were delivered, and nothing records it: an event that is"
-    " gone cannot be told from one that never was. Keep the rows, or judge a table that keeps them."
+    " gone cannot be told from one that never was, and that it is gone is no evidence that it was delivered. Keep the rows,"
+    " or judge a table that keeps them."
 )
+
+DELETIONS = "SELECT coalesce(sum(n_tup_del), 0)::bigint FROM pg_stat_all_tables WHERE relid = ANY (%s::bigint[]::oid[])"
+
+
+def deletions_seen(connection: psycopg.Connection[Any], opened: Opened) -> list[str]:
+    """A sentence where the server has counted deletions of rows; its count begins anew with its statistics."""
+    row = connection.execute(DELETIONS.encode(), [list(opened.table.leaves)]).fetchone()
+    count = 0 if row is None else int(row[0])
+    if not count:
+        return []
+    rows = f"{count:,} deletions of rows" if count > 1 else "the deletion of a row"
+    return [
+        f"The table is said to keep everything, and the server has counted {rows}. If delivered rows are deleted, set"
+        " retention to deletes_delivered; if old ones are, to purges: else what is gone is judged as never committed."
+    ]
 
 
 def dropped_unseen(connection: psycopg.Connection[Any], opened: Opened, extent: Extent) -> list[str]:

@@ -89,3 +89,15 @@ class ImmutableSource(Source, Protocol):
         Immutable is what gives the same answer twice; another answer ends the ground of what was safe.
         """
         ...
+
+
+@runtime_checkable
+class FilteredSource(Protocol):
+    """A source whose owner may say which of its rows are owed."""
+
+    @property
+    def has_filter(self) -> bool: ...
+
+    def left_out(self, reading: Reading, coordinates: pa.Table) -> list[Coordinate]:
+        """Those of these coordinates (lane, position, ordinal) that have a row, looking past the filter; ascending."""
+        ...

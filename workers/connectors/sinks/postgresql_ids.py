@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import UNFENCED as UNFENCED_PATH
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
@@ -31,10 +32,12 @@ from workers.connectors.postgresql.flushing import durability_weaknesses, flush_
 from workers.connectors.postgresql.id_sql import IdSql
 from workers.connectors.postgresql.identifiers import qualified
 from workers.connectors.postgresql.indexes import exact_uniques
+from workers.connectors.postgresql.inspection import column_names
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
 from workers.connectors.protocols.appended import AppendAbility
+from workers.connectors.protocols.record import IdRecord
 from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, RecordIds, Width
 from workers.evidence.schemas import ENTRY_IDS
 
@@ -106,7 +109,7 @@ class PostgresqlIds:
         )
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
-        return [("table", None, "whoever may write the table is a path into the record that no protocol checks")]
+        return [(UNFENCED_PATH, None, "whoever may write the table is a path into the record that no protocol checks")]
 
     def said(self) -> SinkMemory:
         """Server, timeline, database and table: the table keeps no counter, and its rows may well be deleted."""
@@ -133,6 +136,7 @@ class PostgresqlIds:
         sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
+                facts["columns"] = column_names(connection, self.options)
                 opened = self._open(connection)
                 facts |= _facts(connection, opened)
                 weaknesses += [*self._incomplete(opened), *self._weaknesses(connection, opened)]
@@ -352,3 +356,7 @@ def _pages(low: int, high: int | None) -> sql.Composable:
     if high is None:
         return from_low
     return sql.SQL("{} AND {} < {}::tid").format(from_low, ctid, sql.Literal(f"({high},0)"))
+
+
+if TYPE_CHECKING:
+    _is_checked: type[IdRecord] = PostgresqlIds

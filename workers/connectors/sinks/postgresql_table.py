@@ -13,6 +13,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.conditions import UNFENCED as UNFENCED_PATH
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
@@ -159,7 +160,7 @@ class PostgresqlTable:
             yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
-        return [("table", None, UNDISCIPLINED.removesuffix("."))]
+        return [(UNFENCED_PATH, None, UNDISCIPLINED.removesuffix("."))]
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record. Changes nothing."""

@@ -26,7 +26,7 @@ from workers.connectors.postgresql.connection import (
     snapshot_open,
     transaction_begin,
 )
-from workers.connectors.postgresql.content import read_content
+from workers.connectors.postgresql.content import coordinates_held, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
@@ -158,6 +158,16 @@ class PostgresqlOutbox:
         reader = TableReader(self.address, self.options, reading.handle)
         with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
             yield from read_content(connection, reader.mapped, coordinates)
+
+    @property
+    def has_filter(self) -> bool:
+        return bool(self.options.get("filter"))
+
+    def left_out(self, reading: Reading, coordinates: pa.Table) -> list[Coordinate]:
+        """As FilteredSource.left_out."""
+        reader = TableReader(self.address, {**self.options, "filter": None}, reading.handle)
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            return coordinates_held(connection, reader.mapped, coordinates)
 
     def _shown(self, mapped: Any) -> list[Packed]:
         shown = []

@@ -18,6 +18,7 @@ from recovery_api.domain.errors import BadInput
 from workers.demo.narrator import Narrator
 from workers.demo.recover import Operator, worker_await, worker_running
 from workers.demo.story import Story
+from workers.demo.table import TableStory, TableWorld
 from workers.demo.visit import incident_leave, people_make, web_running
 from workers.demo.world import World, world_build
 
@@ -32,15 +33,23 @@ TRY = (
 class Command(BaseCommand):
     help = (
         "Crash a relay for real, then audit, plan, re-drive and verify. Exits 0 only if the sink ends exactly once at "
-        "the frontier, by the product's verdict and by plain SQL."
+        "the frontier, by the product's verdict and by plain SQL; with a table: exactly once, given what it names."
     )
 
     story: type[Story] = Story
+    table_story: type[Story] = TableStory
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="end by itself instead of keeping the services up")
         parser.add_argument("--json", action="store_true", help="print one JSON object last; the story goes to stderr")
         parser.add_argument("--port", type=int, help="of the pages (default: 8000, or any that is free)")
+        parser.add_argument(
+            "--with",
+            dest="sink",
+            choices=["kit", "table"],
+            default="kit",
+            help="what the mail is: the sink kit, or an ordinary table, whose end rests on what somebody attests",
+        )
         parser.add_argument("--prefix", default="", help="before the names of databases and roles (default: none)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,7 +59,8 @@ class Command(BaseCommand):
         tell = Narrator(sys.stderr if options["json"] else cast(TextIO, self.stdout))
         has_bar = not options["json"] and sys.stderr.isatty()
         var = Path(settings.VAR_DIR) / "demo"
-        world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
+        made, story = (TableWorld, self.table_story) if options["sink"] == "table" else (World, self.story)
+        world = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"], made)
         log = var / "worker.log"
         with (
             worker_running(log) as worker,
@@ -58,9 +68,9 @@ class Command(BaseCommand):
         ):
             tell.progress("a worker starts")
             worker_await(worker, log)
-            ending = self.story(world, Path(directory), tell, has_bar).run()
+            ending = story(world, Path(directory), tell, has_bar).run()
             if not options["once"]:
-                left = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"])
+                left = world_build(settings.DATABASE_URL, var / "credentials", options["prefix"], made)
                 self._leave(tell, left, Path(directory), has_bar)
                 with web_running(var / "web.log", options["port"]) as address:
                     self._stay(tell, world, left, address)
@@ -87,13 +97,18 @@ class Command(BaseCommand):
         who = "somebody who may approve" if password is None else "approver"
         tell.say(
             f"Sign in as {who}, open {left.pipeline}, plan a recovery, look at what it would send, approve it, give a "
-            "reason, type the pipeline's name, and watch it end exactly once. Or by command, from another shell:"
+            f"reason, type the pipeline's name, {_attesting(left)}and watch it end exactly once. Or by command, from another "
+            "shell:"
         )
         for line in TRY:
             tell.command(f"./fencepost {line.format(pipeline=world.pipeline)}")
         tell.say("Ctrl-C ends it all. `make demo` again makes new incidents beside these.")
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+
+
+def _attesting(left: World) -> str:
+    return "" if left.door.table is None else "attest what it asks for, "
 
 
 def _sign_ins(password: str | None) -> list[tuple[str, object]]:

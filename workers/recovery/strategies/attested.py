@@ -26,7 +26,7 @@ from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes
-from workers.recovery.ends import capability_of, evidence_check, evidence_directory, request_make
+from workers.recovery.ends import capability_of, evidence_check, evidence_directory, request_make, sink_check
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.recovery.strategies.driver import Driver
 from workers.spark.jobs.appending import batch_append
@@ -69,6 +69,7 @@ class AttestedDriver(Driver):
         if self._stopped("the reading"):
             return None
         evidence_check(self.recovery.plan)
+        sink_check(self.recovery.pipeline)
         self._can_append(capability_of(self.recovery.pipeline))
         self._move(
             RecoveryState.READING,
