@@ -12,6 +12,7 @@ from typing import Any
 
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.evidence_classes import classes_as_rows
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.samples import report_for
@@ -27,6 +28,7 @@ from recovery_api.models import (
     Intent,
     Pipeline,
     Plan,
+    PlanState,
     Recovery,
     Sink,
     Token,
@@ -185,6 +187,7 @@ def plan_as_row(plan: Plan) -> Row:
         "digest": plan.digest,
         "planned": plan.batch_count,
         "batch": plan.batch,
+        "classes": classes_as_rows(plan.batch, plan.state == PlanState.REFUSED),
         "conditions": plan.conditions,
         "strategy": plan.pins.get("strategy"),
         "promise": plan.pins.get("promise"),

@@ -1,7 +1,7 @@
 """Words and numbers of an incident's pages. `{% load incident %}`, beside `{% load fencepost %}`.
 
 {{ group|group_says }}   {{ group|group_means }}   {{ digest|digest }}   {{ began|until:ended }}
-{{ name|class_means }}   {{ condition|standing }}   {{ progress|progress_says }}
+{{ condition|standing }}   {{ progress|progress_says }}
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.templatetags.fencepost import absolute, duration, number
-from recovery_api.domain.evidence_classes import EvidenceClass
 from recovery_api.domain.findings import finding_means
 from recovery_api.domain.frontiers import SINGLE_LANE
 
@@ -98,11 +97,6 @@ def place_in_order(value: int) -> str:
 @register.filter
 def last_number(rows: Sequence[Mapping[str, Any]]) -> str:
     return number(rows[-1]["number"] + 1)
-
-
-@register.filter
-def class_means(name: str) -> str:
-    return EvidenceClass(name).means if name in list(EvidenceClass) else ""
 
 
 @register.filter

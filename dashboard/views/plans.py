@@ -18,7 +18,7 @@ from dashboard.views.errors import errors_shown, refused
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.evidence_classes import owed_count
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.rows import finding_as_row, plan_as_row
@@ -151,7 +151,8 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "frontier_says": row["frontier"] or "the safe frontier",
         "unlisted_count": max((plan.batch_count or 0) - plan.listed_count, 0),
         "weaknesses": plan.pins.get("weaknesses", []),
-        "classes": [(name.value, plan.batch[name]) for name in EvidenceClass if name in plan.batch],
+        "classes": row["classes"],
+        "owed_count": owed_count(plan.batch),
         "conditions": sorted(plan.conditions, key=lambda condition: condition["holds"] is True),
         "parts_count": len(plan.pins.get("parts", [])) or 1,
     }

@@ -15,6 +15,19 @@ def absences_says(counts: LaneCounts) -> str:
     return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
+def judged_says(identity: Identity) -> str:
+    """Of which rows it holds, and what was not judged."""
+    rows = f" with {identity.consumer}" if identity.consumer else ""
+    return f"Events were matched{rows} by their ids alone: contents and premature entries were not judged."
+
+
+def headroom_says(identity: Identity) -> str:
+    """Until when what is lost can be shown to be lost."""
+    assert identity.shown_until is not None
+    until = f"{identity.shown_until:%Y-%m-%d %H:%M:%S} UTC"
+    return f"From {until} on, the first of the missing is unknown instead: the sink may have deleted its row by then."
+
+
 def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
     """What an audit by ids cannot decide, a sentence each; acknowledged events apart."""
     if identity is None:
@@ -46,10 +59,8 @@ def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str
     return tuple(reasons)
 
 
-def identity_weaknesses(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
+def identity_weaknesses(counts: LaneCounts, identity: Identity) -> tuple[str, ...]:
     """What else was seen of ids that meet nothing: no hazard, and no proof of anything."""
-    if identity is None:
-        return ()
     said = []
     if counts.ids_unmatched:
         said.append(

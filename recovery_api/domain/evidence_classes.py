@@ -103,6 +103,9 @@ ORDER = (
 """Which class an event is of that several fit: the first. What is left when nothing else fits is sent."""
 
 
+REFUSED_MEANS = "The sink does not have them. Not sent: this plan is refused."
+
+
 def classes_counted(counts: Mapping[str, int]) -> dict[str, int]:
     """Each class that a plan shows and how many events are of it, in the order of the rows.
 
@@ -114,6 +117,26 @@ def classes_counted(counts: Mapping[str, int]) -> dict[str, int]:
     return {one.value: counts.get(one, 0) for one in EvidenceClass if one.is_always_shown or counts.get(one, 0)}
 
 
+def sent_count(counts: Mapping[str, Any]) -> int:
+    """How many owed events are in the batch."""
+    return sum(int(counts.get(one, 0)) for one in EvidenceClass if one.is_sent)
+
+
+def owed_count(counts: Mapping[str, Any]) -> int | None:
+    """How many events are owed, over all classes. None: an earlier version counted some of them in two."""
+    return sum(map(int, counts.values())) if EvidenceClass.TRIMMED in counts else None
+
+
+def unsent_says(counts: Mapping[str, Any]) -> str:
+    """What is owed and not sent, by class; empty where nothing is.
+
+    >>> unsent_says({"provably missing": 3, "trimmed": 1200, "unknowable": 1})
+    'Not sent: 1 unknowable, 1,200 trimmed.'
+    """
+    held = [f"{int(counts[one]):,} {one}" for one in EvidenceClass if not one.is_sent and int(counts.get(one, 0))]
+    return f"Not sent: {', '.join(held)}." if held else ""
+
+
 def kept_back(counts: Mapping[str, Any]) -> int:
     """How many owed events are not in the batch, and nobody decided so: what a person still has to look at."""
     return sum(
@@ -121,11 +144,13 @@ def kept_back(counts: Mapping[str, Any]) -> int:
     )
 
 
-def class_as_row(name: str, count: Any) -> dict[str, Any]:
+def class_as_row(name: str, count: Any, is_refused: bool = False) -> dict[str, Any]:
     """One class of a plan as pages, REST and commands show it; a word of another version as it stands."""
     known = EvidenceClass(name) if name in list(EvidenceClass) else None
+    if known is not None and known.is_sent and is_refused:
+        return {"evidence_class": name, "count": count, "is_sent": False, "says": REFUSED_MEANS, "remedy": ""}
     return {
-        "class": name,
+        "evidence_class": name,
         "count": count,
         "is_sent": known is not None and known.is_sent,
         "says": known.means if known else "",
@@ -133,10 +158,13 @@ def class_as_row(name: str, count: Any) -> dict[str, Any]:
     }
 
 
-def classes_as_rows(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A plan's classes with what becomes of each, in the order of the rows. Empty: nothing was computed yet."""
+def classes_as_rows(batch: Mapping[str, Any], is_refused: bool = False) -> list[dict[str, Any]]:
+    """A plan's classes with what becomes of each, in the order of the rows. Empty: nothing was computed yet.
+
+    `is_refused`: the plan cannot be applied, so nothing of it is sent.
+    """
     order: Iterable[str] = [
         *(one.value for one in EvidenceClass if one in batch),
         *sorted(set(batch) - set(EvidenceClass)),
     ]
-    return [class_as_row(name, batch[name]) for name in order]
+    return [class_as_row(name, batch[name], is_refused) for name in order]

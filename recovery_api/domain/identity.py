@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -131,6 +132,7 @@ class Identity:
     """How ids were compared, for a verdict. `consumer`: whose rows count, as a phrase; "" where all do.
 
     `id_type` as it is called. `first_unmatched`, `first_unreadable`: a few ids by name, of what could not be matched.
+    `shown_until`: when the first lost event stops being provably lost; None: never, or none is lost.
     """
 
     id_type: str
@@ -139,6 +141,7 @@ class Identity:
     first_unmatched: tuple[str, ...] = ()
     first_unreadable: tuple[str, ...] = ()
     first_repeated: tuple[str, ...] = ()
+    shown_until: datetime | None = None
 
     @property
     def matching(self) -> str:
@@ -150,4 +153,5 @@ class Identity:
             "consumer": self.consumer,
             "lifetime_seconds": self.lifetime.seconds,
             "margin_seconds": self.lifetime.margin_seconds,
+            "shown_until": self.shown_until.isoformat() if self.shown_until else None,
         }

@@ -8,35 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, conditions_refusal
-from recovery_api.domain.evidence_classes import EvidenceClass
-
-
-@dataclass(frozen=True, slots=True)
-class BatchCounts:
-    """Exact counts of the owed events, and of what stays out of the batch, by evidence class."""
-
-    provably_missing: int = 0
-    unknowable: int = 0
-    acknowledged: int = 0
-    altered_at_the_sink: int = 0
-    not_representable: int = 0
-    trimmed: int = 0
-
-    def by_class(self) -> dict[str, int]:
-        return {
-            EvidenceClass.PROVABLY_MISSING: self.provably_missing,
-            EvidenceClass.UNKNOWABLE: self.unknowable,
-            EvidenceClass.ACKNOWLEDGED: self.acknowledged,
-            EvidenceClass.ALTERED_AT_THE_SINK: self.altered_at_the_sink,
-            EvidenceClass.NOT_REPRESENTABLE: self.not_representable,
-            EvidenceClass.TRIMMED: self.trimmed,
-        }
+from recovery_api.domain.evidence_classes import sent_count
 
 
 class PlanVerdict(StrEnum):
@@ -50,11 +28,11 @@ class PlanVerdict(StrEnum):
     """A condition forbids it; the refusal names which, and what would lift it."""
 
 
-def plan_conclude(batch: BatchCounts, conditions: Sequence[Condition]) -> tuple[PlanVerdict, Condition | None]:
-    """What the plan comes to, and the condition that refuses it."""
+def plan_conclude(classes: Mapping[str, int], conditions: Sequence[Condition]) -> tuple[PlanVerdict, Condition | None]:
+    """What the plan comes to, and the condition that refuses it. `classes`: how many owed events are of each class."""
     if refusal := conditions_refusal(list(conditions)):
         return PlanVerdict.REFUSED, refusal
-    return (PlanVerdict.READY if batch.provably_missing else PlanVerdict.NOTHING_OWED), None
+    return (PlanVerdict.READY if sent_count(classes) else PlanVerdict.NOTHING_OWED), None
 
 
 def plan_digest(

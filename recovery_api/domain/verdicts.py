@@ -12,7 +12,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from recovery_api.domain.absences import absences_says, absences_unknown, identity_weaknesses
+from recovery_api.domain.absences import (
+    absences_says,
+    absences_unknown,
+    headroom_says,
+    identity_weaknesses,
+    judged_says,
+)
 from recovery_api.domain.counts import LaneCounts as LaneCounts
 from recovery_api.domain.counts import counts_sum, number_says
 from recovery_api.domain.findings import Cause
@@ -135,7 +141,7 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
     status = _status(counts, evidence, doubts)
     matching = "by coordinate" if counts.rows_by_coordinate else "by payload"
     matching = evidence.identity.matching if evidence.identity else matching
-    instances = "per event" if counts.coordinates_ascending else "by payload"
+    instances = "per event" if counts.coordinates_ascending or evidence.identity else "by payload"
     return Verdict(
         lane=lane,
         frontier=frontier,
@@ -148,11 +154,12 @@ def verdict_make(lane: str, frontier: str, counts: LaneCounts, evidence: Evidenc
         matching=matching,
         instances=instances,
         is_keyed_sound=counts.is_keyed_sound,
-        says=_says(frontier, counts, status, evidence.given, is_by_identity=evidence.identity is not None),
+        says=_says(frontier, counts, status, evidence.given, evidence.identity),
         details=_details(frontier, counts, retained, journal, f"Matched {matching}, counted {instances}."),
         unknown_because=doubts if status is Status.UNKNOWN else _unknown_because(frontier, counts, evidence),
         given=evidence.given,
-        weaknesses=evidence.weaknesses + _weaknesses(counts) + identity_weaknesses(counts, evidence.identity),
+        weaknesses=evidence.weaknesses
+        + (identity_weaknesses(counts, evidence.identity) if evidence.identity else _weaknesses(counts)),
         grounds=evidence.grounds + ((evidence.identity.lifetime.says(),) if evidence.identity else ()),
         identity=evidence.identity,
     )
@@ -182,8 +189,8 @@ def verdict_total(verdicts: Mapping[str, Verdict]) -> Total:
     given = tuple(dict.fromkeys(phrase for one in deciding for phrase in one.given))
     reasons = tuple(dict.fromkeys(reason for one in deciding for reason in one.unknown_because))
     frontier = _frontiers(verdicts)
-    is_by_identity = any(one.identity for one in verdicts.values())
-    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given, is_by_identity)
+    identity = next((one.identity for one in verdicts.values() if one.identity), None)
+    says = _says(frontier, counts_sum(one.counts for one in verdicts.values()), status, given, identity)
     return Total(status, says, reasons if status is Status.UNKNOWN else (), given)
 
 
@@ -250,7 +257,7 @@ def _status(counts: LaneCounts, evidence: Evidence, doubts: tuple[str, ...]) -> 
 
 
 def _says(
-    frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...], is_by_identity: bool = False
+    frontier: str, counts: LaneCounts, status: Status, given: tuple[str, ...], identity: Identity | None = None
 ) -> tuple[str, ...]:
     """The number and the consequence, for somebody who has not seen this for a month."""
     by = "" if counts.coordinates_ascending else ", by payload"
@@ -293,10 +300,12 @@ def _says(
         )
     if counts.acknowledged and status is not Status.ACKNOWLEDGED:
         lines.append(f"{counts.acknowledged:,} of the missing were acknowledged: they stay lost and are never sent.")
-    if is_by_identity:
+    if identity:
         if counts.absent_unknown and lost:
             lines.append(f"{absences_says(counts)}.")
-        lines.append("Events were matched by their ids alone: contents and premature entries were not judged.")
+        if identity.shown_until:
+            lines.append(headroom_says(identity))
+        lines.append(judged_says(identity))
     return tuple(lines)
 
 

@@ -141,7 +141,10 @@ def plan_lines(row: Row) -> list[str]:
         lines.append(f"  frontier {row['frontier']}")
     if row["says"]:
         lines.append(f"  {row['says']}")
-    lines += [f"  {name}: {count}" for name, count in row["batch"].items() if str(count) != "0"]
+    for one in row["classes"]:
+        if str(one["count"]) != "0":
+            remedy = f" {one['remedy']}" if one["remedy"] else ""
+            lines.append(f"  {one['evidence_class']}: {int(one['count']):,}. {one['says']}{remedy}")
     for condition in row["conditions"]:
         mark = {True: "holds", False: "FAILS", None: "unknown"}[condition["holds"]]
         remedy = f" {condition['remedy']}" if condition["holds"] is not True and condition.get("remedy") else ""

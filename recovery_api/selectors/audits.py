@@ -52,8 +52,9 @@ def certified_by_lane(pipeline: Pipeline) -> dict[str, CertifiedLane]:
 
 
 def audit_newest(pipeline: Pipeline) -> Audit | None:
-    """The newest audit that stands."""
-    return Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).order_by("-finished_at").first()
+    """The newest audit that stands and read anything."""
+    found = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).exclude(lanes={})
+    return found.order_by("-finished_at").first()
 
 
 def audit_get(audit_id: UUID | str) -> Audit:

@@ -190,6 +190,16 @@ class PlanEvidence(serializers.Serializer):
     digest = serializers.CharField(allow_blank=True)
 
 
+class ClassShape(serializers.Serializer):
+    """Why owed events are, or are not, in a plan's batch. Every lost event is of exactly one class."""
+
+    evidence_class = serializers.CharField(help_text="Of a later version: as it stands.")
+    count = WideField()
+    is_sent = serializers.BooleanField()
+    says = serializers.CharField(allow_blank=True)
+    remedy = serializers.CharField(allow_blank=True, help_text="What somebody can do about them.")
+
+
 class PlanShape(serializers.Serializer):
     plan = serializers.UUIDField()
     audit = maybe(serializers.UUIDField, help_text="What its reading of both ends found.")
@@ -200,6 +210,7 @@ class PlanShape(serializers.Serializer):
     digest = serializers.CharField(allow_blank=True, help_text="What an approval binds to.")
     planned = maybe(WideField, help_text="How many events would be sent.")
     batch = Counts(help_text="Exact counts by evidence class; empty until it is computed.")
+    classes = ClassShape(many=True, help_text="The same, with what becomes of each. Only what is sent is in the batch.")
     conditions = things("name, holds (null: unknown), says, remedy.")
     strategy = maybe(serializers.CharField, help_text="How its recovery would run; null until it is computed.")
     promise = maybe(serializers.CharField, help_text="What may be said once its recovery is verified.")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def contract_databases() -> dict[str, str]:
 def place(request: pytest.FixtureRequest, tmp_path: Path, contract_databases: dict[str, str]) -> Place:
     def database() -> str:
         if "dsn" not in contract_databases:
+            if not os.environ.get("DATABASE_URL"):
+                pytest.fail("This kind needs DATABASE_URL. Run `make test ARGS=…`, which starts what is missing.")
             factory: Callable[[str], str] = request.getfixturevalue("database_factory")
             contract_databases["dsn"] = factory("contract")
         return contract_databases["dsn"]

@@ -99,7 +99,7 @@ def _by_ranges(several: list[dict[str, Any]], spark: Any, dsn: str, folder: Path
     for number, case in enumerate(several):
         tables_make(dsn, case, number)
     source, sink = ends_of(folder / "dsn")
-    with source.connector().hold_snapshot() as source_reading, sink.connector().hold_snapshot() as sink_reading:
+    with source.source().hold_snapshot() as source_reading, sink.record().hold_snapshot() as sink_reading:
         lane = next(iter(source_reading.lanes))
         whole = MeetSpec(
             source, sink, source_reading, sink_reading, ranges_of(lane), {}, Width.PAYLOAD, str(folder / "evidence")

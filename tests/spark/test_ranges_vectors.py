@@ -86,7 +86,7 @@ def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable
     for number, case in enumerate(cases):
         tables_make(dsn, case, number)
     source, sink = ends_of(reference)
-    with source.connector().hold_snapshot() as source_reading, sink.connector().hold_snapshot() as sink_reading:
+    with source.source().hold_snapshot() as source_reading, sink.record().hold_snapshot() as sink_reading:
         lane = next(iter(source_reading.lanes))
         spec = MeetSpec(
             source,

@@ -132,3 +132,10 @@ def test_what_does_not_forbid_applying_is_a_warning_and_never_held(name: str, ch
     found = judged(name, evidence)
     assert not found.holds and not found.blocks and found.warning
     assert f"({name})" in warnings_says(conditions_judge(evidence, FENCED))
+
+
+def test_a_row_that_is_only_a_mark_blocks_a_plan_before_anything_else() -> None:
+    marks = replace(FENCED, archetype=Archetype.QUERYABLE, has_fence=False, mark_because="A row here is a mark.")
+    refusal = conditions_refusal(conditions_judge(CLEAN, marks))
+    assert refusal is not None and (refusal.name, refusal.says) == ("effect", "A row here is a mark.")
+    assert not [one for one in conditions_judge(CLEAN, FENCED) if one.name == "effect"]

@@ -28,6 +28,7 @@ def test_u8_a_name_is_one_word_of_the_command_that_comes_next(state: str, words:
         "frontier": None,
         "says": "",
         "batch": {},
+        "classes": [],
         "conditions": [{"name": "order", "holds": True, "says": "It does."}],
         "attestations": [],
         "stranded": 0,

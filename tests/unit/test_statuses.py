@@ -137,3 +137,11 @@ def test_what_opens_an_alert_is_never_clean_and_only_a_clean_reading_takes_back_
         assert not row.is_clean or looked_for <= set(row.resolves), word
         assert row.status not in (Status.OWED, Status.HAZARD, Status.UNKNOWN) or row.opens, word
     assert set(OUTCOMES[Status.UNKNOWN].resolves) == set()
+
+
+def test_complete_by_identity_is_told_as_such_goes_stale_and_certifies_nothing_else() -> None:
+    found = decide([reading(5, "complete_by_identity", 50)])
+    assert found.status is Status.COMPLETE_BY_IDENTITY and not OUTCOMES[found.status].is_green
+    assert decide([reading(16, "complete_by_identity", 50)]).status is Status.UNKNOWN
+    assert decide([reading(5, "owed", 50), reading(1, "complete_by_identity", 40)]).status is Status.OWED
+    assert OUTCOMES[Status.COMPLETE_BY_IDENTITY].exit_code == 4 and Status.COMPLETE_BY_IDENTITY not in CERTIFIES

@@ -168,6 +168,7 @@ def test_a_record_of_ids_is_complete_by_identity_and_never_exactly_once():
     given = verdict(replace(BY_ID, given=("that ids are not used again",)))
     assert given.status is Status.COMPLETE_BY_IDENTITY and "given that ids are not used again" in given.says[0]
     assert verdict_total({"0": made}).says == made.says
+    assert verdict(BY_ID, coordinates_ascending=False).instances == "per event"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_plan_shows_every_class_it_can_tell_and_the_others_where_there_are_any
     }
     assert kept_back({"provably missing": "3", "acknowledged": "4", "trimmed": "2", "unknowable": "1"}) == 3
     rows = classes_as_rows({"of a later version": "1", "provably missing": "3"})
-    assert [(row["class"], row["is_sent"]) for row in rows] == [
+    assert [(row["evidence_class"], row["is_sent"]) for row in rows] == [
         ("provably missing", True),
         ("of a later version", False),
     ]

@@ -23,7 +23,7 @@ def capability_tested(kind_name: str, options: Mapping[str, Any]) -> Capability:
     tested = record_make(kind_name, options).capability()
     declared = kind_get(kind_name).abilities
     if Ability.APPENDED in declared - abilities_of(kind_name, options):
-        tested = replace(tested, unappended_because=RECORD_ALONE)
+        tested = replace(tested, unappended_because=tested.mark_because or RECORD_ALONE)
     elif Ability.APPENDED in declared:
         ability = delivery_make(kind_name, options, Ability.APPENDED).append_ability()
         tested = replace(

@@ -12,6 +12,7 @@ import functools
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,7 @@ def ids_judge(
         first_unmatched=_few(one for each in met.sets for one in each["unmatched"]),
         first_unreadable=_few(one for each in entries for one in each["strange"]),
         first_repeated=_few(one for each in met.sets for one in each["repeated"]),
+        shown_until=_shown_until(record, [one["oldest_lost_us"] for one in met.sets]),
     )
     return IdsJudged([*summaries, _of_no_range(lane, met.sets, unreadable)], identity)
 
@@ -239,6 +241,14 @@ def _late_finish(spec: MeetSpec, index: int, staged: dict[str, Any]) -> dict[str
     part = Path(spec.evidence) / f"part-{index:05d}.parquet"
     findings = pq.read_table(part) if part.exists() else schemas.FINDING.empty_table()
     return {"late": late_summary(late, findings.filter(pc.equal(findings["finding"], "lost")))}
+
+
+def _shown_until(record: RecordIds, oldest: list[int | None]) -> datetime | None:
+    """Until when every lost event can be shown to be lost: then the first of their rows could be gone."""
+    times, certain = [one for one in oldest if one is not None], record.lifetime.certain_seconds
+    if not times or certain is None:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(times), seconds=certain)
 
 
 def _few(ids: Iterator[str]) -> tuple[str, ...]:

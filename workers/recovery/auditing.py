@@ -2,23 +2,75 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.errors import AccessDenied, FencepostError
 from recovery_api.domain.frontiers import frontier_from_row
-from recovery_api.models import Intent
+from recovery_api.domain.outcomes import OUTCOMES
+from recovery_api.models import AuditStatus, Intent, Pipeline
+from recovery_api.services.audits import audit_record
+from recovery_api.services.plans import plans_lapse
 from workers.evidence.read import evidence_read
-from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open, sink_compare
+from workers.recovery.ends import (
+    capability_of,
+    evidence_directory,
+    paths_read,
+    request_make,
+    session_open,
+    sink_compare,
+)
 from workers.recovery.verdicts import audit_write
 
 
 def audit_run(intent: Intent, report: Any) -> None:
     """Judge the intent's pipeline at the frontier asked for; the intent ends with the audit it recorded.
 
+    Where the login may not read the record, that is what it records: unknown.
     Raises: FrontierRefused; Unreachable and other transient errors, after which the intent is offered again.
     """
     started_at = timezone.now()
+    try:
+        _audit(intent, report, started_at)
+    except AccessDenied as error:
+        if not record_is_denied(intent.pipeline):
+            raise
+        audit_denied(intent, error, started_at)
+
+
+def record_is_denied(pipeline: Pipeline) -> bool:
+    """Whether the login may not read the sink's record now."""
+    try:
+        return not capability_of(pipeline).can_read_record
+    except FencepostError as error:
+        return isinstance(error, AccessDenied)
+
+
+def audit_denied(intent: Intent, error: AccessDenied, started_at: datetime) -> None:
+    """An audit that read nothing: what was found before still stands beside it, and nothing of it is certain any more.
+
+    Waiting plans lapse: a sink whose record cannot be read is another one than they were made for.
+    """
+    now, pipeline = timezone.now(), intent.pipeline
+    with transaction.atomic():
+        plans_lapse(pipeline, because="The sink's record may not be read any more.", actor=intent.taken_by, now=now)
+        audit_record(
+            pipeline,
+            status=AuditStatus.UNKNOWN,
+            exit_code=OUTCOMES[AuditStatus.UNKNOWN].exit_code,
+            now=now,
+            started_at=started_at,
+            is_full=False,
+            says=f"The acceptance record could not be read: {error}",
+            weaknesses=[str(error)],
+            intent=intent,
+        )
+
+
+def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     report(step="asking the sink")
     sink_compare(intent.pipeline)
     asked = intent.arguments.get("frontier")

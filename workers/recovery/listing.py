@@ -5,6 +5,7 @@ One law: the evidence is read once more, part by part, never whole. The groups c
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.evidence_classes import EvidenceClass
+from recovery_api.domain.evidence_classes import ORDER, EvidenceClass
 from recovery_api.domain.findings import ABSENCES, FindingWord
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.words import words
@@ -162,17 +163,16 @@ def _grouped(found: Evidence) -> Iterator[tuple[tuple[Any, ...], np.ndarray, np.
 
 def listing_rows(found: Evidence) -> Iterator[ListedFinding]:
     """The findings in the order of lane and coordinate, each with its evidence class."""
-    excluded = found.spec.excluded
-    unsent: set[Place] = set()
-    if excluded is not None:
-        unsent = {(row["lane"], row["position"], row["ordinal"]) for row in excluded.to_pylist()}
+    unsent = _unsent(found)
     for table in _parts(found):
+        classes = _classes(table, unsent)
+        first = 0
         for batch in table.to_batches(max_chunksize=10_000):
-            for row in batch.to_pylist():
+            for row, evidence_class in zip(batch.to_pylist(), classes[first : first + len(batch)], strict=True):
                 yield ListedFinding(
                     finding=row["finding"],
                     cause=row["cause"] or "",
-                    evidence_class=_class_of(row, unsent),
+                    evidence_class=evidence_class,
                     lane=row["lane"],
                     position=row["position"],
                     ordinal=row["ordinal"],
@@ -182,23 +182,61 @@ def listing_rows(found: Evidence) -> Iterator[ListedFinding]:
                     history_digest=row["history_digest"],
                     accepted_digest=row["accepted_digest"],
                 )
+            first += len(batch)
 
 
-def _class_of(row: dict[str, Any], unsent: set[Place]) -> str:
-    """Why an event without an entry is, or is not, sent. Empty for what was accepted. The order is `batch_rows`'s."""
-    if row["finding"] == FindingWord.UNKNOWN and row["cause"] in ABSENCES:
-        return EvidenceClass.ACKNOWLEDGED if row["is_acknowledged"] else EvidenceClass.TRIMMED
-    if row["finding"] != FindingWord.LOST:
-        return ""
-    if row["is_acknowledged"]:
-        return EvidenceClass.ACKNOWLEDGED
-    if not row["is_retained"]:
-        return EvidenceClass.UNKNOWABLE
-    if row["is_keyed_hidden"]:
-        return EvidenceClass.ALTERED_AT_THE_SINK
-    if (row["lane"], row["position"], row["ordinal"]) in unsent:
-        return EvidenceClass.NOT_REPRESENTABLE
-    return EvidenceClass.PROVABLY_MISSING
+def classes_count(found: Evidence) -> dict[str, int]:
+    """How many owed events of the evidence are of each class. Each is of exactly one, so they add up to what is lost."""
+    unsent, counted = _unsent(found), collections.Counter[str]()
+    for table in _parts(found):
+        counted.update(one for one in _classes(table, unsent) if one)
+    return dict(counted)
+
+
+def _unsent(found: Evidence) -> set[Place]:
+    """The coordinates that are left out of the batch because the sink cannot hold their content. Few."""
+    excluded = found.spec.excluded
+    if excluded is None:
+        return set()
+    return {(row["lane"], row["position"], row["ordinal"]) for row in excluded.to_pylist()}
+
+
+def _classes(table: pa.Table, unsent: set[Place]) -> list[str]:
+    """Why each event without an entry is, or is not, sent; empty for what was accepted. `batch_rows` sends the same.
+
+    The order is that of domain.evidence_classes.ORDER: of several that fit, the first.
+    """
+    is_lost = _known(pc.equal(table["finding"], FindingWord.LOST.value))
+    is_absent = _known(
+        pc.and_(
+            pc.equal(table["finding"], FindingWord.UNKNOWN.value),
+            pc.is_in(table["cause"], value_set=pa.array(sorted(ABSENCES), table["cause"].type)),
+        )
+    )
+    fits = {
+        EvidenceClass.ACKNOWLEDGED: table["is_acknowledged"],
+        EvidenceClass.TRIMMED: pa.array(is_absent),
+        EvidenceClass.UNKNOWABLE: pc.invert(table["is_retained"]),
+        EvidenceClass.ALTERED_AT_THE_SINK: table["is_keyed_hidden"],
+        EvidenceClass.NOT_REPRESENTABLE: _among(table, unsent),
+    }
+    ordered = [one for one in ORDER if one in fits]
+    conditions = [~(is_lost | is_absent), *(_known(fits[one]) for one in ordered)]
+    words = ["", *(one.value for one in ordered)]
+    chosen: list[str] = np.select(conditions, words, EvidenceClass.PROVABLY_MISSING.value).tolist()
+    return chosen
+
+
+def _among(table: pa.Table, places: set[Place]) -> pa.Array:
+    if not places:
+        return pa.array(np.zeros(table.num_rows, dtype=bool))
+    columns = (table[name].to_pylist() for name in ("lane", "position", "ordinal"))
+    return pa.array([place in places for place in zip(*columns, strict=True)], pa.bool_())
+
+
+def _known(flags: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The flags, with what is not known as no."""
+    return np.asarray(pc.fill_null(flags, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _parts(found: Evidence) -> Iterator[pa.Table]:

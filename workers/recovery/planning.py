@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +13,11 @@ from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED, attested_sa
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import Refused
+from recovery_api.domain.evidence_classes import classes_counted, sent_count, unsent_says
 from recovery_api.domain.frontiers import frontier_as_row, frontier_from_row
 from recovery_api.domain.kinds import deciding
 from recovery_api.domain.plans import (
-    BatchCounts,
     PlanVerdict,
     plan_conclude,
     plan_digest,
@@ -37,7 +39,7 @@ from workers.recovery.ends import (
     session_open,
     sink_compare,
 )
-from workers.recovery.listing import listing_rows
+from workers.recovery.listing import classes_count, listing_rows
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
@@ -67,7 +69,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
         parts = parts_split(found, limit)
     report(step="recording")
-    batch = _batch(found, content["unrepresentable"])
+    classes = _classes(found)
     paths = sink.undisciplined_paths()
     evidence = replace(
         _plan_evidence(found, content["unrepresentable"]),
@@ -81,7 +83,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         asked.append(LATER_EVENTS_CONFIRMED)
     judged = lane_verdicts(found)
     total = verdict_total(judged)
-    verdict, refusal = plan_conclude(batch, conditions)
+    verdict, refusal = plan_conclude(classes, conditions)
     frontier = frontier_as_row(
         {lane: one.frontier for lane, one in found.lanes.items() if lane in found.source_reading.lanes}
     )
@@ -106,7 +108,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
-        "batch": {name: str(count) for name, count in batch.by_class().items()},
+        "batch": {name: str(count) for name, count in classes.items()},
         "evidence_uri": found.directory,
         "evidence_digest": evidence_digest(found),
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
@@ -128,8 +130,8 @@ def plan_run(intent: Intent, report: Any) -> None:
             digest=_digest(pipeline.name, pipeline.scope, found, capability),
             frontier=frontier,
             conditions=rows,
-            batch_count=batch.provably_missing,
-            says=_says(batch, found, total, conditions, len(parts)),
+            batch_count=found.batch_count,
+            says=_says(classes, found, total, conditions, len(parts)),
             now=timezone.now(),
             intent=intent,
             listing=listing_rows(found),
@@ -137,16 +139,16 @@ def plan_run(intent: Intent, report: Any) -> None:
         )
 
 
-def _batch(found: Evidence, unrepresentable: int) -> BatchCounts:
-    counts = [one.counts for one in found.lanes.values()]
-    return BatchCounts(
-        provably_missing=found.batch_count,
-        unknowable=sum(one.floor_uncovered for one in counts),
-        acknowledged=sum(one.acknowledged + one.absent_acknowledged for one in counts),
-        trimmed=sum(one.absent_unknown - one.absent_acknowledged for one in counts),
-        altered_at_the_sink=sum(one.lost_hidden for one in counts),
-        not_representable=unrepresentable,
-    )
+def _classes(found: Evidence) -> dict[str, int]:
+    """How many owed events are of each evidence class, as the evidence has them.
+
+    Raises: Refused where what would be sent is not exactly what is provably missing: nothing may be approved then.
+    """
+    classes = classes_counted(classes_count(found))
+    if sent_count(classes) != found.batch_count:
+        problem = f"{found.batch_count} events would be sent and {sent_count(classes)} are provably missing"
+        raise Refused("Planning", problem, "Its evidence was changed while it was computed: plan again.")
+    return classes
 
 
 def _plan_evidence(found: Evidence, unrepresentable: int) -> PlanEvidence:
@@ -208,13 +210,12 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
     )
 
 
-def _says(batch: BatchCounts, found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:
+def _says(classes: Mapping[str, int], found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:
     at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
-    if not batch.provably_missing:
-        held_back = batch.altered_at_the_sink + batch.not_representable + batch.unknowable
-        events = "1 missing event" if held_back == 1 else f"{held_back:,} missing events"
-        rest = f" {events} cannot be sent; the conditions say why." if held_back else ""
-        return f"Nothing to send at {at}.{rest} {' '.join(total_says(total))}"
+    sent, unsent = sent_count(classes), unsent_says(classes)
+    if not sent:
+        return " ".join(part for part in (f"Nothing to send at {at}.", unsent, *total_says(total)) if part)
     split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
-    events = f"{batch.provably_missing:,} {'event is' if batch.provably_missing == 1 else 'events are'}"
-    return f"{events} missing up to {at} and would be sent{split}. {warnings_says(conditions)}"
+    events = f"{sent:,} {'event is' if sent == 1 else 'events are'}"
+    says = f"{events} missing up to {at} and would be sent{split}."
+    return " ".join(part for part in (says, unsent, warnings_says(conditions)) if part)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate, coordinate_format
+from recovery_api.domain.identity import IdType, id_type_meet, is_by_event_id
 from recovery_api.models import Intent
 from recovery_api.services.event_reads import CONTENT_LIMIT_BYTES, event_read_record
-from workers.connectors.readings import CoordinateRange, Width
+from workers.connectors.protocols.record import IdRecord, Record
+from workers.connectors.protocols.source import Source
+from workers.connectors.readings import CoordinateRange, Reading, RecordIds, Width
 from workers.connectors.registry import record_make, source_make
-from workers.evidence.schemas import COORDINATE
+from workers.evidence.kernel.ids import ids_canonical
+from workers.evidence.schemas import COORDINATE, HISTORY
 
 ROWS_SHOWN = 20
 """Rows of one end at one coordinate; where P4 does not hold there may be many."""
@@ -27,10 +32,14 @@ def event_read(intent: Intent, report: Any) -> None:
     range_ = _only(given["lane"], coordinate)
     source = source_make(pipeline.source.kind, pipeline.source.options)
     sink = record_make(pipeline.sink.kind, pipeline.sink.options)
+    wanted = _ids_at(source, range_) if is_by_event_id(pipeline.sink.options) else None
     report(step="reading the sink's record")
     with sink.hold_snapshot() as reading:
         sink_identity = reading.identity
-        accepted = _shown(sink.read_accepted(reading, range_, Width.FULL))
+        if wanted is None:
+            accepted = _shown(sink.read_accepted(reading, range_, Width.FULL))
+        else:
+            accepted = _shown(_entries_of(sink, reading, *wanted))
     report(step="reading the source")
     content: bytes | None = None
     with source.hold_snapshot() as reading:
@@ -47,11 +56,29 @@ def event_read(intent: Intent, report: Any) -> None:
     found = {
         "coordinate": coordinate_format(coordinate, source.spelling),
         "source": {"identity": source_identity, "rows": committed},
-        "sink": {"identity": sink_identity, "rows": accepted},
+        "sink": {"identity": sink_identity, "rows": accepted, "is_by_identity": wanted is not None},
         "content": None if content is None else _facts(content),
     }
     is_brought = content is not None and len(content) <= CONTENT_LIMIT_BYTES
     event_read_record(intent, found, content if is_brought else None, timezone.now())
+
+
+def _ids_at(source: Source, range_: CoordinateRange) -> tuple[IdType, pa.ChunkedArray]:
+    """The ids of the events at one coordinate, by which a record that knows nothing else is asked, and their type."""
+    with source.hold_snapshot() as reading:
+        id_type = reading.ids.id_type if reading.ids is not None else IdType.TEXT
+        batches = source.read_history(reading, range_, Width.FULL) if range_.lane in reading.lanes else iter(())
+        return id_type, pa.Table.from_batches(batches, schema=HISTORY)["event_id"]
+
+
+def _entries_of(record: Record, reading: Reading, id_type: IdType, wanted: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+    """The record's rows of these ids, in whatever spelling; the whole record is read for them."""
+    assert isinstance(record, IdRecord) and isinstance(reading.ids, RecordIds)
+    compared = id_type_meet(id_type, reading.ids.id_type) or id_type
+    values = ids_canonical(wanted, compared).drop_null().combine_chunks()
+    for batch in record.read_ids(reading, 0, 1):
+        found = ids_canonical(batch.column("event_id"), compared)
+        yield batch.filter(pc.is_in(found, value_set=values, skip_nulls=True).combine_chunks())
 
 
 def _only(lane: str, coordinate: Coordinate) -> CoordinateRange:

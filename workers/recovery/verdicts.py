@@ -89,7 +89,7 @@ def audit_write(
         lost_count=sum(one.lost_of[0] for one in counts),
         premature_count=sum(one.premature for one in counts),
         duplicate_count=sum(one.duplicate_payloads for one in counts),
-        acknowledged_count=sum(one.acknowledged for one in counts),
+        acknowledged_count=sum(one.acknowledged + one.absent_acknowledged for one in counts),
         obligation_count=sum(one.lost_of[1] for one in counts),
         accepted_count=sum(one.accepted_rows for one in counts),
         weaknesses=weaknesses(found, judged, paths),

@@ -143,7 +143,12 @@ def _judge_with(question: kernel.IdQuestion) -> Callable[[tuple[Any, ...], pa.Ta
 
 
 def _set_row(verdict: kernel.IdVerdict) -> dict[str, Any]:
-    return {"counts": dict(verdict.counts), "unmatched": verdict.unmatched, "repeated": verdict.repeated}
+    return {
+        "counts": dict(verdict.counts),
+        "unmatched": verdict.unmatched,
+        "repeated": verdict.repeated,
+        "oldest_lost_us": verdict.oldest_lost_us,
+    }
 
 
 def _rows(table: pa.Table) -> pa.Table:

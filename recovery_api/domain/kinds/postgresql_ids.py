@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.identity import BY_COORDINATE, BY_EVENT_ID, is_by_event_id
+from recovery_api.domain.identity import BY_COORDINATE, BY_EVENT_ID, MARK, is_by_event_id
 from recovery_api.domain.kinds.base import Option
 from recovery_api.domain.kinds.postgresql_mapping import identifier_check
 from recovery_api.domain.mapping import ON_PATHS, Condition, Term, filter_parse, term_parse
@@ -72,6 +72,8 @@ def ids_check(options: Mapping[str, Any]) -> None:
         if options.get(name) is not None:
             problem = "is not read of a record that is met by id: contents and order are not judged"
             raise BadInput(f"{KIND}.{name}", problem, "Leave it out, or say identity=coordinate.")
+    if options.get("is_effect"):
+        raise BadInput(f"{KIND}.is_effect", "is said of a table that knows only message ids", MARK)
     if not options.get("event_id"):
         raise BadInput(f"{KIND}.event_id", "is missing", "Name the column of the message id.")
     for name in ("event_id", "consumer_column"):
@@ -112,3 +114,7 @@ def _lifetime_check(options: Mapping[str, Any]) -> None:
         raise BadInput(f"{KIND}.lifetime_seconds", "is not said", says)
     if lifetime is not None and is_kept:
         raise BadInput(f"{KIND}.lifetime_seconds", "is given, and is_append_only=true says that rows stay", says)
+    if lifetime is not None and lifetime <= options["lifetime_margin_seconds"]:
+        problem = f"{lifetime} s are no longer than the margin of {options['lifetime_margin_seconds']} s"
+        remedy = "An absence would never show anything: keep rows longer, or give a smaller lifetime_margin_seconds."
+        raise BadInput(f"{KIND}.lifetime_seconds", problem, remedy)

@@ -8,7 +8,7 @@ from recovery_api.domain.strategies.base import Strategy
 READ_ONLY = Strategy(
     name="read_only",
     archetype=Archetype.QUERYABLE,
-    does="Its record is audited and planned for, and no recovery runs: there is no fence, and nothing may be appended",
+    does="Its record is audited and planned for, and no recovery runs",
     promise="nothing beyond what an audit finds",
     is_driven=False,
 )

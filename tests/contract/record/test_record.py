@@ -24,7 +24,7 @@ from workers.evidence import schemas
 EVERYTHING = CoordinateRange(SINGLE_LANE, None, None)
 
 
-@pytest.fixture(params=params(Ability.RECORD_BY_RANGE))
+@pytest.fixture(params=params(Ability.RECORD_BY_RANGE, is_newest=True))
 def bench(request: pytest.FixtureRequest, place: Place) -> Any:
     return bench_of(request, place)
 

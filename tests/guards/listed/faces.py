@@ -70,7 +70,7 @@ GUARDS = (
         '            "is_intact": _digest(certificate) == recovery.certificate_digest,\n',
         '            "is_intact": True,\n',
         (
-            f"{PAGES}/test_incident_pages.py::"
+            f"{PAGES}/test_recovery_pages.py::"
             "test_certificate_is_a_page_and_a_file_and_says_when_it_is_void_or_tampered_with",
         ),
     ),

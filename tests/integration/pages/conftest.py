@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -10,6 +12,17 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from recovery_api.domain.access import Role
+from tests.integration.pages.incident import audit, pipeline  # noqa: F401  fixtures
+
+
+class Reader(Client):
+    """Reads a page as a browser does, where white space of any length is one space: lines of a template may end anywhere."""
+
+    def request(self, **request: Any) -> Any:
+        response = super().request(**request)
+        if not response.streaming and response.get("Content-Type", "").startswith("text/html"):
+            response.content = re.sub(rb"\s+", b" ", response.content)
+        return response
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +40,7 @@ def sign_in(db: None) -> Callable[..., Client]:
         for role in roles:
             assert role in {one.value for one in Role}
             person.groups.add(Group.objects.get_or_create(name=role)[0])
-        client = Client()
+        client = Reader()
         client.force_login(person)
         return client
 

@@ -14,7 +14,7 @@ from recovery_api.services.plans import plan_record, plan_request
 REPORT = {"is_usable": True, "facts": {"table": "outbox"}, "problems": [], "weaknesses": [], "capability": None}
 SOURCE = {"connection": "env:SOURCE", "table": "outbox", "coordinate": ["id"]}
 FRONTIER = {"0": {"position": "9007199254740993", "ordinal": "0"}}
-EXIT = {"exactly_once": 0, "exactly_once_given": 4, "unknown": 3}
+EXIT = {"exactly_once": 0, "exactly_once_given": 4, "complete_by_identity": 4, "unknown": 3}
 
 
 def pipeline_make(name: str, now: datetime, **more: Any) -> Pipeline:

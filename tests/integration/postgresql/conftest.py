@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.integration.postgresql.id_tables import OUTBOX, Inboxes
 from tests.integration.postgresql.mapped_tables import Bench
 
 
@@ -23,6 +24,13 @@ def bench(bench_dsn: str, tmp_path: Path) -> Iterator[Bench]:
     bench.close()
     with psycopg.connect(bench_dsn, autocommit=True) as connection:
         _empty(connection)
+
+
+@pytest.fixture
+def inboxes(bench: Bench, tmp_path: Path) -> Inboxes:
+    """An outbox whose events have ids, and records of ids beside it."""
+    bench.run.execute(OUTBOX)
+    return Inboxes(bench, tmp_path)
 
 
 def _empty(connection: psycopg.Connection) -> None:

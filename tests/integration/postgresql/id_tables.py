@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.verdicts import Total, Verdict, verdict_total
 from tests.integration.postgresql.mapped_tables import Bench
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified, Evidence, evidence_read
+from workers.evidence.store import parts_of
 from workers.recovery.verdicts import lane_verdicts
 from workers.spark.tasks import InProcess
 
@@ -39,6 +42,9 @@ CREATE TABLE received_messages (
 """
 """eventuate-tram-core, its PostgreSQL schema."""
 
+ONE, OTHER = uuid.UUID(int=1 << 65), uuid.UUID(int=1 << 66)
+"""Two consumers."""
+
 OF_MASSTRANSIT = {
     "table": "InboxState",
     "event_id": "MessageId",
@@ -61,6 +67,7 @@ class Inboxes:
     folder: Path
     source: dict[str, Any] = field(default_factory=dict)
     audits: int = 0
+    weaknesses: tuple[str, ...] = ()
 
     def commit(self, *numbers: int, minutes_ago: float = 0) -> None:
         self.bench.run.cursor().executemany(
@@ -98,7 +105,28 @@ class Inboxes:
         )
         with evidence_read(session or InProcess(), asked, lambda **_: None) as found:
             judged = lane_verdicts(found)
+        self.weaknesses = found.sink_reading.weaknesses
         return found, judged["0"]
 
     def total(self, verdict: Verdict) -> Total:
         return verdict_total({"0": verdict})
+
+
+def consumed(inboxes: Inboxes, *numbers: int, consumer: Any = ONE, is_consumed: bool = True) -> None:
+    for number in numbers:
+        inboxes.bench.run.execute(
+            'INSERT INTO "InboxState" ("MessageId", "ConsumerId", "Consumed") VALUES (%s, %s, CASE WHEN %s THEN now() END)',
+            [id_of(number), consumer, is_consumed],
+        )
+
+
+def processed(inboxes: Inboxes, *ids: Any, type_: str = "uuid PRIMARY KEY") -> dict[str, Any]:
+    inboxes.bench.run.execute(f"CREATE TABLE IF NOT EXISTS processed_messages (id {type_})")
+    for one in ids:
+        inboxes.bench.run.execute("INSERT INTO processed_messages VALUES (%s)", [one])
+    return inboxes.record(table="processed_messages", event_id="id", **FOR_EVER)
+
+
+def findings(found: Any) -> list[tuple[str, str | None, int]]:
+    rows = [row for part in parts_of(found.directory) for row in pq.read_table(part).to_pylist()]
+    return sorted(((row["finding"], row["cause"], row["position"]) for row in rows), key=lambda row: row[2])

@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from datetime import UTC
 
-import pyarrow.parquet as pq
 import pytest
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import BadInput, Refused, Unsuitable
-from recovery_api.domain.identity import NO_REUSE, IdType
+from recovery_api.domain.errors import Unsuitable
+from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.outcomes import Status
 from tests.integration.postgresql.id_tables import (
     EVENTUATE,
     FOR_EVER,
     MASSTRANSIT,
     OF_MASSTRANSIT,
-    OUTBOX,
+    ONE,
+    OTHER,
     Inboxes,
+    consumed,
+    findings,
     id_of,
+    processed,
 )
-from tests.integration.postgresql.mapped_tables import Bench
-from workers.connectors.readings import SourceIds
-from workers.connectors.registry import record_make, source_make
+from workers.evidence.grounds import Earlier
 from workers.evidence.read import Certified
-from workers.evidence.store import parts_of
-
-ONE, OTHER = id_of(2**64), id_of(2**65)
-
-
-@pytest.fixture
-def inboxes(bench: Bench, tmp_path: Path) -> Inboxes:
-    bench.run.execute(OUTBOX)
-    return Inboxes(bench, tmp_path)
-
-
-def consumed(inboxes: Inboxes, *numbers: int, consumer: Any = ONE, is_consumed: bool = True) -> None:
-    for number in numbers:
-        inboxes.bench.run.execute(
-            'INSERT INTO "InboxState" ("MessageId", "ConsumerId", "Consumed") VALUES (%s, %s, CASE WHEN %s THEN now() END)',
-            [id_of(number), consumer, is_consumed],
-        )
-
-
-def processed(inboxes: Inboxes, *ids: Any, type_: str = "uuid PRIMARY KEY") -> dict[str, Any]:
-    inboxes.bench.run.execute(f"CREATE TABLE IF NOT EXISTS processed_messages (id {type_})")
-    for one in ids:
-        inboxes.bench.run.execute("INSERT INTO processed_messages VALUES (%s)", [one])
-    return inboxes.record(table="processed_messages", event_id="id", **FOR_EVER)
-
-
-def findings(found: Any) -> list[tuple[str, str | None, int]]:
-    rows = [row for part in parts_of(found.directory) for row in pq.read_table(part).to_pylist()]
-    return sorted(((row["finding"], row["cause"], row["position"]) for row in rows), key=lambda row: row[2])
 
 
 def test_a_plain_list_of_processed_ids_is_complete_by_identity(inboxes: Inboxes) -> None:
@@ -84,9 +55,11 @@ def test_masstransit_counts_what_one_consumer_consumed(inboxes: Inboxes) -> None
         inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     with pytest.raises(Unsuitable, match="ConsumerId"):
         inboxes.audit(inboxes.record(**{**OF_MASSTRANSIT, "consumer_column": None}))
-    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(ONE)))
+    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=f"{{{ONE}}}".upper()))
     assert findings(found) == [("lost", "received, not accepted", 2), ("lost", None, 3)]
-    assert verdict.status is Status.OWED
+    assert verdict.status is Status.OWED and f"ConsumerId is {{{ONE}}}".lower() in " ".join(verdict.says).lower()
+    _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(id_of(5))))
+    assert any("No row is of consumer" in one and str(OTHER) in one for one in inboxes.weaknesses)
     inboxes.bench.run.execute('UPDATE "InboxState" SET "Consumed" = now() WHERE "ConsumerId" = %s', [ONE])
     consumed(inboxes, 3)
     _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT, consumer=str(ONE)))
@@ -102,6 +75,8 @@ def test_rc_68_a_lifetime_shorter_than_the_period_makes_absences_unknown_and_nev
     found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     assert findings(found) == [("unknown", "record trimmed", 1), ("unknown", "record trimmed", 2), ("lost", None, 3)]
     assert found.batch_count == 1 and verdict.status is Status.OWED
+    row = inboxes.bench.run.execute("SELECT written_at + interval '29 minutes' FROM outbox WHERE id = 3").fetchone()
+    assert row and f"From {row[0].astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC on" in " ".join(verdict.says)
     consumed(inboxes, 3)
     found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
     assert (verdict.status, found.batch_count) == (Status.UNKNOWN, 0)
@@ -116,6 +91,22 @@ def test_an_audit_goes_on_from_what_an_earlier_one_found_complete(inboxes: Inbox
     assert verdict.counts.absent_trimmed == 1 and verdict.status is Status.UNKNOWN
     _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=Certified(Coordinate(3, 0), None))
     assert verdict.status is Status.COMPLETE_BY_IDENTITY
+
+
+def test_a_late_row_takes_away_what_was_found_complete_before(inboxes: Inboxes) -> None:
+    """A certificate of a frontier that a row came in below shows nothing of that row."""
+    inboxes.bench.run.execute(MASSTRANSIT)
+    inboxes.commit(2, 3, minutes_ago=50)
+    found, _ = inboxes.audit(inboxes.record(**OF_MASSTRANSIT))
+    lane = found.lanes["0"]
+    earlier = Earlier(lane.frontier, lane.fingerprint, lane.reading.safe.incarnation, "the audit before")
+    certified = Certified(Coordinate(3, 0), None)
+    _, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=certified, earlier={"0": earlier})
+    assert verdict.status is Status.COMPLETE_BY_IDENTITY
+    inboxes.commit(1, minutes_ago=50)
+    found, verdict = inboxes.audit(inboxes.record(**OF_MASSTRANSIT), certified=certified, earlier={"0": earlier})
+    assert found.lanes["0"].late is not None and verdict.status is Status.UNKNOWN
+    assert verdict.counts.absent_trimmed == 3
 
 
 def test_without_a_commit_time_an_absence_in_a_trimmed_record_is_unknown(inboxes: Inboxes) -> None:
@@ -284,84 +275,3 @@ def test_ids_in_json_and_ids_that_are_numbers(inboxes: Inboxes) -> None:
     run.execute("UPDATE outbox SET message_id = 90 WHERE id = 3")
     found, verdict = inboxes.audit(record)
     assert findings(found) == [("lost", None, 3)] and verdict.matching == "by identity (bigint)"
-
-
-def test_types_that_can_never_be_equal_are_refused(inboxes: Inboxes) -> None:
-    inboxes.commit(1)
-    with pytest.raises(Unsuitable, match="uuid, and the record's id is bigint"):
-        inboxes.audit(processed(inboxes, type_="bigint"))
-
-
-def test_a_partitioned_inbox_is_read_whole(inboxes: Inboxes) -> None:
-    run = inboxes.bench.run
-    run.execute("CREATE TABLE seen (message_id uuid, day int) PARTITION BY LIST (day)")
-    for day in range(3):
-        run.execute(f"CREATE TABLE seen_{day} PARTITION OF seen FOR VALUES IN ({day})")
-    inboxes.commit(*range(1, 1001))
-    run.execute("INSERT INTO seen SELECT message_id, id % 3 FROM outbox WHERE id <> 500")
-    found, verdict = inboxes.audit(inboxes.record(table="seen", event_id="message_id", **FOR_EVER))
-    assert verdict.counts.accepted_rows == 999 and findings(found) == [("lost", None, 500)]
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({}, "lifetime_seconds.*is not said"),
-        ({"lifetime_seconds": 5, "is_append_only": True}, "rows stay"),
-        ({"is_append_only": False}, "lifetime_seconds.*is not said"),
-        ({**FOR_EVER, "content": "body"}, "not read of a record that is met by id"),
-        ({**FOR_EVER, "coordinate": ["id"]}, "not read"),
-        ({**FOR_EVER, "event_id": None}, "event_id.*is missing"),
-        ({**FOR_EVER, "event_id": "=7"}, "no column"),
-        ({**FOR_EVER, "consumer": "a"}, "without its column"),
-        ({**FOR_EVER, "accepted_when": "id >"}, "accepted_when"),
-    ],
-)
-def test_what_must_be_said_of_a_record_of_ids_is_not_guessed(
-    inboxes: Inboxes, options: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(BadInput, match=problem):
-        record_make("postgresql_table", {**inboxes.record(table="seen", event_id="id"), **options})
-
-
-def test_a_record_of_coordinates_takes_nothing_of_ids(bench: Bench) -> None:
-    with pytest.raises(BadInput, match="of a record of ids alone"):
-        bench.sink(content="content", lifetime_seconds=5)
-    with pytest.raises(BadInput, match="identity=event_id"):
-        bench.sink(coordinate=None, content="content")
-
-
-def test_a_record_of_ids_says_what_it_is_and_is_never_fired_into(inboxes: Inboxes) -> None:
-    inboxes.bench.run.execute(MASSTRANSIT)
-    consumed(inboxes, 1)
-    record = record_make("postgresql_table", inboxes.record(**OF_MASSTRANSIT))
-    report = record.test()
-    assert report.is_usable and report.facts["consumer"] == str(ONE) and report.sample and report.sample["rows"]
-    assert any("mark of an effect" in one for one in report.weaknesses)
-    capability = record.capability()
-    assert "mark of an effect" in capability.mark_because and not capability.has_fence
-    with pytest.raises(Refused, match="no fence"), record.hold_snapshot(generation=3):
-        pass
-
-
-def test_a_null_in_a_condition_is_no_yes(inboxes: Inboxes) -> None:
-    run = inboxes.bench.run
-    run.execute("CREATE TABLE seen (message_id uuid, state text, tries int)")
-    inboxes.commit(1, 2, 3)
-    rows = [(id_of(1), "done", 1), (id_of(2), None, 9), (id_of(3), "open", None)]
-    run.cursor().executemany("INSERT INTO seen VALUES (%s, %s, %s)", rows)
-    record = inboxes.record(table="seen", event_id="message_id", **FOR_EVER)
-
-    def lost(condition: str) -> list[int]:
-        return [place for _, _, place in findings(inboxes.audit(record | {"accepted_when": condition})[0])]
-
-    assert lost("state = 'done'") == [2, 3]
-    assert sorted(lost("state in ('done', 'open')")) == [2]
-    assert sorted(lost("state <> 'done'")) == [1]
-    assert sorted(lost("tries < 5 and state = 'done'")) == [2, 3]
-
-
-def test_a_source_says_of_its_ids_whether_they_can_stand_for_events(inboxes: Inboxes) -> None:
-    source = source_make("postgresql_outbox", inboxes.source_options())
-    with source.hold_snapshot() as reading:
-        assert isinstance(reading.ids, SourceIds) and (reading.ids.id_type, reading.ids.problem) == (IdType.UUID, "")

@@ -10,13 +10,17 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.management.lines import audit_lines
 from recovery_api.models import Plan, PlanState, RecoveryOutcome
-from recovery_api.rows import plan_as_row, recovery_as_row
+from recovery_api.rows import audit_as_row, plan_as_row, recovery_as_row
+from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.omissions import omission_acknowledge, omission_withdraw
 from tests.integration.recovery.table_world import MAILS, ONLY, UNIQUE, TableWorld, drained, table_world_make
@@ -208,6 +212,35 @@ def test_a_plan_is_void_once_a_test_shows_that_the_login_may_do_less(make: Calla
     assert "no recovery runs" in sink.capability["recovery"]
     with pytest.raises(Refused, match="lapsed"):
         world.ask(plan, drained(), ONLY)
+
+
+def test_a_login_that_lost_its_right_to_read_makes_the_verdict_unknown_and_voids_the_plan(
+    make: Callable[..., TableWorld], client: Client, admin_user: Any
+) -> None:
+    world = make()
+    role = login(world, "SELECT, INSERT, UPDATE")
+    recovery = world.redrive(drained(), ONLY)
+    assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE_GIVEN, recovery.says
+    world.commit(["e5"])
+    plan = world.approve(world.plan())
+    world.deliver(["e5"])
+    assert world.audit().status in ("exactly_once", "exactly_once_given")
+    rights = sql.SQL("SELECT ON mails {} {}")
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute(sql.SQL("REVOKE ") + rights.format(sql.SQL("FROM"), sql.Identifier(role)))
+    audit = world.audit()
+    assert (audit.status, audit.exit_code) == ("unknown", 3) and "could not be read" in audit.says
+    assert pipeline_status(world.pipeline, timezone.now()).status == "unknown"
+    plan.refresh_from_db()
+    assert plan.state == PlanState.LAPSED
+    client.force_login(admin_user)
+    for address in (reverse("audit", args=[audit.id]), reverse("pipeline", args=[world.pipeline.name])):
+        assert client.get(address, secure=True).status_code == 200
+    assert "unknown" in "\n".join(audit_lines(audit_as_row(audit)))
+    with psycopg.connect(world.sink_dsn) as connection:
+        connection.execute(sql.SQL("GRANT ") + rights.format(sql.SQL("TO"), sql.Identifier(role)))
+    assert world.audit().status in ("exactly_once", "exactly_once_given")
+    assert pipeline_status(world.pipeline, timezone.now()).status != "unknown"
 
 
 def test_rc_57_only_what_a_person_acknowledged_by_name_is_left_out_and_can_be_sent_later(

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.models import Plan
@@ -19,6 +20,7 @@ from recovery_api.rows import audit_as_row
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create, source_update
+from recovery_api.services.event_reads import event_read_request
 from recovery_api.services.pipelines import pipeline_create
 from recovery_api.services.plans import plan_request
 from tests.integration.postgresql.id_tables import MASSTRANSIT, OF_MASSTRANSIT, OUTBOX, id_of
@@ -131,3 +133,40 @@ def test_an_audit_in_time_goes_on_from_the_one_before(ids: Ids) -> None:
     assert ids.audit().status == "complete_by_identity"
     ids.execute("orders", "UPDATE outbox SET written_at = now()")
     assert ids.audit().status == "owed"  # its row must still be there, and it is not
+
+
+def test_a_record_of_ids_is_planned_and_never_fired_into(ids: Ids) -> None:
+    """RC-68: what the record may have forgotten is in no batch; a row in an inbox is the mark of an effect."""
+    ids.attest()
+    ids.register()
+    ids.commit(1, minutes_ago=45)
+    for number in (2, 3):
+        ids.commit(number)
+    ids.consume(3)
+    plan = ids.plan()
+    assert plan.state == "refused" and "mark of an effect, not the effect" in plan.says
+    assert (plan.conditions[0]["name"], plan.conditions[0]["holds"]) == ("effect", False)
+    assert (plan.batch["provably missing"], plan.batch["trimmed"]) == ("1", "1")
+    assert [sample["position"] for sample in plan.samples] == ["2"]
+    assert plan.audit is not None and plan.audit.status == "owed"
+    classes = dict(plan.audit.listing.values_list("position", "evidence_class"))
+    assert classes == {1: "trimmed", 2: "provably missing"}
+    with psycopg.connect(ids.dsn["inbox"]) as connection:
+        assert connection.execute('SELECT count(*) FROM "InboxState"').fetchone() == (1,)
+
+
+def test_one_event_is_looked_up_by_its_id_at_both_ends(ids: Ids) -> None:
+    ids.attest()
+    ids.register()
+    ids.commit(1)
+    ids.commit(2)
+    ids.consume(2)
+
+    def read(position: int) -> Any:
+        given = {"actor": "ada", "now": timezone.now(), "wake": False}
+        return run(event_read_request(ids.pipeline, "0", Coordinate(position, 0), **given)).result
+
+    found = read(2)
+    assert found["sink"]["is_by_identity"] and found["source"]["rows"][0]["event_id"] == str(id_of(2))
+    assert found["sink"]["rows"] == [{"event_id": str(id_of(2)), "is_accepted": True}]
+    assert read(1)["sink"]["rows"] == [] and read(9)["sink"]["rows"] == []

@@ -1,6 +1,6 @@
 """The SQL of a table of message ids: its id, its consumer, and which of its rows are acceptances.
 
-One law: names are quoted, values are literals that PostgreSQL reads in the column's own type, and nothing else is SQL.
+What a mapped value and a condition are as SQL, `mapped_rows` says; nothing of a joined table is read here.
 """
 
 from __future__ import annotations
@@ -14,37 +14,33 @@ from psycopg import sql
 from recovery_api.domain.errors import Unsuitable
 from recovery_api.domain.identity import COLUMN_TYPES, IdType
 from recovery_api.domain.kinds.postgresql_ids import conditions_of
-from recovery_api.domain.mapping import Comparison, Condition, Term, term_parse
+from recovery_api.domain.mapping import Term, term_parse
 from workers.connectors.postgresql.catalogue import Table, column_get
 from workers.connectors.postgresql.coordinate_sql import column_of_row
+from workers.connectors.postgresql.mapped_rows import Types, condition_sql, filter_sql, path_text, path_type, term_of
 
 Composable = sql.Composable
-
-TRUE = sql.SQL("true")
 
 
 @dataclass(frozen=True)
 class IdSql:
-    """Made from a record's parsed options and the types of its columns (name -> the catalogue's type)."""
+    """Made from a record's parsed options and what the catalogue says of its columns."""
 
     options: Mapping[str, Any]
-    types: Mapping[str, str]
+    types: Types
 
     @classmethod
     def of(cls, options: Mapping[str, Any], table: Table) -> IdSql:
         """From the catalogue. Raises: NotFound; Unsuitable for a column of a type that cannot serve."""
-        columns = table.columns
-        terms = [term_parse(name, options[name], columns) for name in ("event_id", "consumer_column") if options[name]]
-        terms += [
-            term_parse(name, one.column, columns)
-            for name in ("filter", "accepted_when")
-            for one in conditions_of(options, name)
-        ]
-        made = cls(options, {one.column: column_get(table, one.column).type for one in terms})
+        conditions = [one for name in ("filter", "accepted_when") for one in conditions_of(options, name)]
+        named = [options[name] for name in ("event_id", "consumer_column") if options[name]]
+        terms = [term_parse("event_id", text, table.columns) for text in [*named, *(one.column for one in conditions)]]
+        made = cls(options, {one.column: {"type": column_get(table, one.column).type} for one in terms})
         for one in terms:
-            if one.path and made.types[one.column] not in ("json", "jsonb"):
-                problem = f"is {made.types[one.column]}, and a path leads into JSON"
-                raise Unsuitable(f"column {one.column!r}", problem, "Map a json or jsonb column, or no path.")
+            if one.path:
+                path_type(one, made.types)
+        for condition in conditions:
+            condition_sql(condition, made.types)
         _ = made.id_type
         return made
 
@@ -54,7 +50,7 @@ class IdSql:
         term = self._term("event_id")
         if term.path:
             return IdType.TEXT
-        found = self.types[term.column]
+        found = self.types[term.column]["type"]
         if found not in COLUMN_TYPES:
             remedy = f"An id is {', '.join(COLUMN_TYPES)}; or a path in JSON."
             raise Unsuitable(f"column {term.column!r}", f"is {found} and cannot hold an id to be met by", remedy)
@@ -76,38 +72,28 @@ class IdSql:
 
     def counted(self, consumer: str | None) -> Composable:
         """Which rows count: the filter's, and the one consumer's."""
-        parts = [self._condition(one) for one in conditions_of(self.options, "filter")]
-        if self.consumer is not None and consumer is not None:
-            parts.append(sql.SQL("{} = {}").format(self.consumer, sql.Literal(consumer)))
-        return sql.SQL(" AND ").join(parts) if parts else TRUE
+        counted = filter_sql(conditions_of(self.options, "filter"), self.types)
+        if consumer is None:
+            return counted
+        return sql.SQL("{} AND {}").format(counted, self.consumed_by(consumer))
+
+    def consumed_by(self, consumer: str) -> Composable:
+        """Which rows are that consumer's: compared in the column's own type, so that no spelling of it matters."""
+        term = self._term("consumer_column")
+        column = self._text(term) if term.path else column_of_row(term.column)
+        return sql.SQL("{} = {}").format(column, sql.Literal(consumer))
 
     @property
     def accepted_code(self) -> Composable:
         r"""Whether a row is an acceptance, as one byte: `\x02` where it is, `\x01` where not."""
-        parts = [self._condition(one) for one in conditions_of(self.options, "accepted_when")]
-        condition = sql.SQL(" AND ").join(parts) if parts else TRUE
+        condition = filter_sql(conditions_of(self.options, "accepted_when"), self.types)
         return sql.SQL(r"(CASE WHEN {} THEN '\x02'::bytea ELSE '\x01'::bytea END)").format(condition)
 
     def _term(self, name: str) -> Term:
-        return term_parse(name, self.options[name], self.types)
+        return term_of(self.options[name], self.types, name)
 
     def _text(self, term: Term) -> Composable:
         column = column_of_row(term.column)
         if not term.path:
             return sql.SQL("{}::text").format(column)
-        return sql.SQL("({} #>> {}::text[])").format(column, sql.Literal(list(term.path)))
-
-    def _condition(self, condition: Condition) -> Composable:
-        """A condition that is never null."""
-        term = term_parse("filter", condition.column, self.types)
-        value = self._text(term) if term.path else column_of_row(term.column)
-        given = [sql.Literal(one) for one in condition.values]
-        match condition.comparison:
-            case Comparison.IS_NULL | Comparison.IS_NOT_NULL:
-                return sql.SQL("({} {})").format(value, sql.SQL(condition.comparison.value.upper()))
-            case Comparison.IN:
-                return sql.SQL("coalesce({} IN ({}), false)").format(value, sql.SQL(", ").join(given))
-            case Comparison.OTHER:
-                return sql.SQL("({} IS DISTINCT FROM {})").format(value, given[0])
-        sign = sql.SQL(condition.comparison.value)
-        return sql.SQL("coalesce({} {} {}, false)").format(value, sign, given[0])
+        return path_text(column, path_type(term, self.types), term.path)

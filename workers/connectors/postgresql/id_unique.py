@@ -9,13 +9,23 @@ from typing import Any
 
 import psycopg
 
-from recovery_api.domain.identity import COLUMN_TYPES, IdType
+from recovery_api.domain.identity import COLUMN_TYPES, NO_REUSE, IdType
 from recovery_api.domain.mapping import term_parse
 from workers.connectors.postgresql.indexes import unique_problem
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.readings import SourceIds
 
 OF_ITS_OWN = "Acceptance is established per event: map an id that each event has for itself."
+
+
+def ids_problems(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> list[str]:
+    """Why ids cannot stand for events, where the owner attests that none comes again, and so means them to."""
+    if not options.get(NO_REUSE):
+        return []
+    found = source_ids(connection, options, opened)
+    if found is None:
+        return [f"{NO_REUSE} is said, and no event_id is mapped. Map it, or leave that out."]
+    return [f"event_id {found.problem}. {found.remedy}"] if found.problem else []
 
 
 def source_ids(connection: psycopg.Connection[Any], options: Mapping[str, Any], opened: Opened) -> SourceIds | None:

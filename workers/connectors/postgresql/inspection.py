@@ -26,6 +26,7 @@ from workers.connectors.postgresql.coordinate_sql import ROW
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses
 from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.id_unique import ids_problems
 from workers.connectors.postgresql.indexes import is_coordinate_unique
 from workers.connectors.postgresql.late_rows import late_unseen
 from workers.connectors.postgresql.mapped_table import MappedTable
@@ -63,6 +64,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             facts["identity"] = identity_of(opened, snapshot)
             facts["ground"], reasons = _ground(connection, options, opened)
             weaknesses += reasons
+            problems += ids_problems(connection, options, opened)
             if unseen := late_unseen(connection, opened):
                 weaknesses.append(unseen)
             if opened.server.is_in_recovery:

@@ -20,7 +20,7 @@ from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import UNFENCED as UNFENCED_PATH
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
-from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
+from recovery_api.domain.errors import AccessDenied, Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.identity import MARK, IdType, Lifetime
 from recovery_api.domain.restores import SinkMemory
@@ -36,9 +36,15 @@ from workers.connectors.postgresql.inspection import column_names
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
-from workers.connectors.protocols.appended import AppendAbility
 from workers.connectors.protocols.record import IdRecord
-from workers.connectors.readings import ConnectionReport, CoordinateRange, LaneReading, Reading, RecordIds, Width
+from workers.connectors.readings import (
+    ConnectionReport,
+    CoordinateRange,
+    LaneReading,
+    Reading,
+    RecordIds,
+    Width,
+)
 from workers.evidence.schemas import ENTRY_IDS
 
 UNFENCED = "The table has no fence: nothing stops a message that is still in flight."
@@ -119,14 +125,6 @@ class PostgresqlIds:
         if server.system_identifier is None or server.timeline is None:
             return SinkMemory("")
         return SinkMemory(f"{server.system_identifier}/{server.timeline}/{server.database}/{opened.table.oid}")
-
-    def append_ability(self) -> AppendAbility:
-        """Never: a row here is a mark."""
-        return AppendAbility(False, False, False, (MARK,))
-
-    def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
-        """None of it: what is owed is listed with its content, and sent by whoever has the effect."""
-        return pa.repeat(pa.scalar(False), batch.num_rows)
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record of ids. Changes nothing."""
@@ -217,6 +215,10 @@ class PostgresqlIds:
             raise Unsuitable(place, problem, "Name the table that holds the rows.")
         ids = IdSql.of(self.options, table)
         privileges_check(connection, table, list(ids.types))
+        row = connection.execute("SELECT has_table_privilege(%s::bigint::oid, 'SELECT')", [table.oid]).fetchone()
+        if row is None or not row[0]:
+            problem = f"role {server.role!r} may read some columns only, and ids are read by the table's pages"
+            raise AccessDenied(place, problem, f"GRANT SELECT ON {place} TO {server.role}.")
         if table.is_row_security_active:
             remedy = "Grant BYPASSRLS, or use a role that the policies do not concern."
             raise Unsuitable(place, "row-level security hides rows from this role", remedy)
@@ -256,6 +258,11 @@ class PostgresqlIds:
         )
         return [one for (one,) in connection.execute(query)]
 
+    def _has_rows(self, connection: psycopg.Connection[Any], condition: sql.Composable) -> bool:
+        query = sql.SQL("SELECT EXISTS (SELECT FROM {} AS {} WHERE {})")
+        row = connection.execute(query.format(self._name, sql.Identifier(ROW), condition)).fetchone()
+        return bool(row and row[0])
+
     def _consumer_says(self, opened: OpenedIds) -> str:
         if opened.consumer is None:
             return ""
@@ -269,11 +276,14 @@ class PostgresqlIds:
     def _weaknesses(self, connection: psycopg.Connection[Any], opened: OpenedIds) -> list[str]:
         """What the table itself makes weaker, or what makes two ids one there."""
         said = []
-        if opened.ids.consumer is not None and opened.consumer is not None and self.options["consumer"] is not None:
-            found = self._consumers(connection, opened.ids.consumer)
-            if found and opened.consumer not in found and len(found) <= CONSUMERS_NAMED:
-                names = ", ".join(repr(one) for one in found)
-                said.append(f"No row is of consumer {opened.consumer!r}; there are rows of {names}.")
+        if opened.ids.consumer is not None and opened.consumer is not None:
+            if self.options["consumer"] is None:
+                said.append(
+                    f"No consumer is named: {opened.consumer!r} was the only one there, and its rows were taken."
+                )
+            elif not self._has_rows(connection, opened.ids.consumed_by(opened.consumer)):
+                names = ", ".join(repr(one) for one in self._consumers(connection, opened.ids.consumer))
+                said += [f"No row is of consumer {opened.consumer!r}; there are rows of {names}."] if names else []
         if (column := opened.ids.id_column) is not None:
             given = {"table": opened.table.oid, "column": column}
             said += [

@@ -73,12 +73,14 @@ class IdVerdict:
     """`counts`: names of recovery_api.domain.verdicts.LaneCounts, and `stranded`. `findings`: schemas.FINDING with `part`.
 
     `unmatched`, `repeated`: a few accepted ids that the history does not hold, and of those that come again.
+    `oldest_lost_us`: when the oldest lost event was committed, acknowledged ones apart; None: none, or for ever the same.
     """
 
     counts: Mapping[str, int]
     findings: pa.Table
     unmatched: tuple[str, ...]
     repeated: tuple[str, ...]
+    oldest_lost_us: int | None = None
 
 
 FINDING_IDS = schemas.FINDING.append(pa.field("part", pa.int32()))
@@ -216,7 +218,14 @@ def judge_ids(question: IdQuestion, history: pa.Table, record: pa.Table) -> IdVe
         findings=pa.concat_tables([FINDING_IDS.empty_table(), *findings]),
         unmatched=_named(names, unmatched),
         repeated=_named(names, foreign & again),
+        oldest_lost_us=_oldest(question, history, causes[None][~is_acknowledged[causes[None]]]),
     )
+
+
+def _oldest(question: IdQuestion, history: pa.Table, lost: np.ndarray) -> int | None:
+    if question.lost_since_us is None or not len(lost):
+        return None
+    return int(one_array(history["committed_us"].take(pa.array(lost))).min())
 
 
 def _codes(history: pa.Table, record: pa.Table) -> tuple[np.ndarray, pa.Array]:
