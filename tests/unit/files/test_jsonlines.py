@@ -15,7 +15,7 @@ from workers.evidence.canonical import ABSENT, content_digest, payload_digest
 from workers.evidence.files import event_at
 
 
-def test_torn_tail_and_glued_record_are_named_and_never_silently_missing(tmp_path):
+def test_rc_36_torn_tail_and_glued_record_are_named_and_never_silently_missing(tmp_path):
     """RC-36: 1, 4 and 5 are read; lines 2 and 5 are named by byte, 3 with the line it is glued into."""
     second = line(2)[:30]
     lines = [line(1) + b"\n", second + line(3) + b"\n", b"\0" * 64 + line(4) + b"\n", line(5) + b"\n", line(6)[:15]]

@@ -44,7 +44,7 @@ def test_spelling_is_decided_over_all_files_never_per_value(tmp_path):
     assert positions(history.table(spelling, schemas.HISTORY)) == positions(accepted.table(spelling, schemas.ACCEPTED))
 
 
-def test_unsigned_coordinates_turned_negative_meet_when_declared_and_are_ambiguous_when_not(tmp_path):
+def test_rc_18_unsigned_coordinates_turned_negative_meet_when_declared_and_are_ambiguous_when_not(tmp_path):
     """RC-18: 5 < 2^63-1 < 2^63 < 2^64-1, and zero; undeclared, the sign is ambiguous."""
     unsigned = [5, 9223372036854775807, 9223372036854775808, 18446744073709551615, 0]
     signed = [5, 9223372036854775807, -9223372036854775808, -1, 0]
