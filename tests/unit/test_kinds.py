@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from recovery_api.domain.grounds import Catalogue, Column, Sequence, numbers_step
-from recovery_api.domain.kinds import kind_get, kind_installed, kinds_offered, options_parse, retention_of, spelling_of
+from recovery_api.domain.kinds import (
+    deciding,
+    kind_get,
+    kind_installed,
+    kinds_offered,
+    options_parse,
+    retention_of,
+    spelling_of,
+)
 from recovery_api.domain.kinds.base import KINDS, gaps_of
 
 PROJECT = Path(__file__).parents[2]
@@ -102,3 +110,22 @@ def test_numbers_are_drawn_only_where_a_sequence_is_seen_to_draw_them() -> None:
     assert step(2, _column(by_one)) is None
     assert step(1, _column(by_one), _column(None, is_root=False)) == 1, "a partition draws nothing of its own"
     assert step(1, _column(by_one), _column(Sequence(2, "t", 1, 1, False), is_root=False)) is None
+
+
+def test_what_a_record_is_met_by_decides_what_a_verdict_is_of() -> None:
+    """A reading by ids judges neither contents nor what is premature: it supersedes no reading by coordinate."""
+    before = {
+        "connection": "env:FENCEPOST_END_MAIL",
+        "table": "inbox",
+        "coordinate": ["position"],
+        "content": "content",
+    }
+    by_id = {
+        **{name: before[name] for name in ("connection", "table")},
+        "identity": "event_id",
+        "event_id": "id",
+        "is_append_only": True,
+    }
+    assert deciding("postgresql_table", before) != deciding("postgresql_table", by_id)
+    options = {option.name: option for option in kind_get("postgresql_table").options}
+    assert all(options[name].decides for name in ("identity", "consumer", "accepted_when", "lifetime_seconds"))

@@ -7,6 +7,7 @@ be read of such a table is refused, not ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from recovery_api.domain.errors import BadInput
@@ -19,7 +20,7 @@ KIND = "postgresql_table"
 
 LONGEST_SECONDS = 10 * 365 * 86400
 
-IDENTITY_OPTIONS = (
+_OPTIONS = (
     Option(
         "identity",
         "What events and entries meet by: coordinate, or event_id for a table that knows only message ids (an inbox).",
@@ -51,6 +52,9 @@ IDENTITY_OPTIONS = (
         maximum=LONGEST_SECONDS,
     ),
 )
+
+IDENTITY_OPTIONS = tuple(replace(option, decides=True) for option in _OPTIONS)
+"""By ids neither contents nor what is premature is judged: it leaves nothing standing that was judged by coordinate."""
 
 ONLY_OF_IDS = ("consumer_column", "consumer", "accepted_when", "lifetime_seconds")
 NEVER_OF_IDS = (
