@@ -6,7 +6,6 @@ from tests.guards.guard import Guard
 
 ENDS = "workers/connectors/postgresql"
 READ = "tests/integration/postgresql/test_mapping.py"
-AUDITED = "tests/integration/recovery/test_mapping.py"
 
 GUARDS = (
     Guard(
@@ -50,12 +49,5 @@ GUARDS = (
         "mapped.rows_with_xmin",
         "mapped.rows",
         (f"{READ}::test_a_row_that_the_filter_takes_in_later_is_seen_as_late",),
-    ),
-    Guard(
-        "a verdict stands under a mapping that it was not of",
-        "recovery_api/services/ends.py",
-        "            audits_void(pipelines, says, now)\n",
-        "            pass\n",
-        (f"{AUDITED}::test_under_another_filter_audits_are_void_and_nothing_is_late",),
     ),
 )

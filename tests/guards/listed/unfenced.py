@@ -4,39 +4,15 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 
-ATTESTED = "workers/recovery/strategies/attested.py"
-ATTESTED_TESTS = "tests/integration/recovery/test_attested.py"
 
 GUARDS = (
-    Guard(
-        "a part is appended to a sink that was restored or replaced",
-        ATTESTED,
-        "        sink_check(self.recovery.pipeline)\n        self._can_append",
-        "        self._can_append",
-        (f"{ATTESTED_TESTS}::test_nothing_is_appended_to_a_table_that_was_made_anew_since_the_plan",),
-    ),
-    Guard(
-        "a unique constraint is relied on after it is gone",
-        ATTESTED,
-        "        if capability.absorbs_late_sends or RELAY_DRAINED in names:\n",
-        "        if True:\n",
-        (f"{ATTESTED_TESTS}::test_a_constraint_that_is_gone_by_then_is_not_relied_on",),
-    ),
     Guard(
         "a sink without a fence is re-driven without its attestations",
         "recovery_api/services/attestations.py",
         "    if missing:\n",
         "    if False:\n",
-        (f"{ATTESTED_TESTS}::test_without_a_unique_constraint_a_late_send_must_be_attested_away",),
-    ),
-    Guard(
-        "a record alone is handed out as a delivery",
-        "workers/connectors/registry.py",
-        "    if not abilities & DELIVERIES:\n",
-        "    if False:\n",
         (
-            "tests/integration/recovery/test_record_alone.py::"
-            "test_whoever_asks_a_record_alone_for_a_delivery_is_refused_in_words",
+            "tests/integration/api/test_incident.py::test_what_must_be_attested_is_listed_in_the_plan_and_given_in_its_words",
         ),
     ),
     Guard(
