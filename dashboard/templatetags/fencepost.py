@@ -39,11 +39,16 @@ from recovery_api.domain.samples import report_for
 register = template.Library()
 
 
+LONG_CHARACTERS = 32
+"""A status in more than this goes over several lines."""
+
+
 @register.inclusion_tag("components/status.html")
 def status(word: str | None, label: str = "") -> dict[str, Any]:
     """A status as a word and a shape; a word that is not known is shown as it stands, never as good."""
     look = look_of(word)
-    return {"label": label or look.says, "tone": look.tone, "shape": look.shape}
+    says = label or look.says
+    return {"label": says, "tone": look.tone, "shape": look.shape, "is_long": len(says) > LONG_CHARACTERS}
 
 
 @register.inclusion_tag("components/coordinate.html")

@@ -106,13 +106,13 @@ def values_tested(capability: Mapping[str, Any] | None) -> dict[Point, Value]:
     if capability is None:
         return {}
     horizon, limit = capability.get("horizon_seconds"), capability.get("batch_limit")
-    has_key = bool(capability["has_identity_key"])
+    has_key = bool(capability.get("has_identity_key"))
     return {
-        Point.READS_RECORD: bool(capability["can_read_record"]),
-        Point.RECORD_COMPLETE: bool(capability["is_record_complete"]),
-        Point.FENCE: bool(capability["has_fence"]),
+        Point.READS_RECORD: bool(capability.get("can_read_record")),
+        Point.RECORD_COMPLETE: bool(capability.get("is_record_complete")),
+        Point.FENCE: bool(capability.get("has_fence")),
         Point.IDENTITY_KEY: has_key,
-        Point.ONE_TRANSACTION: bool(capability["lands_in_one_transaction"]),
+        Point.ONE_TRANSACTION: bool(capability.get("lands_in_one_transaction")),
         Point.APPEND: bool(capability.get("may_append")),
         Point.MEMORY: (FOR_GOOD if horizon is None else horizon) if has_key else 0,
         Point.BATCH_LIMIT: FOR_GOOD if limit is None else limit,

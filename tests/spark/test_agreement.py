@@ -22,6 +22,7 @@ from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import ranges, schemas
 from workers.evidence.kernel import fold
 from workers.evidence.ranges import MeetSpec
+from workers.evidence.store import parts_of
 from workers.spark.meet import meet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -110,7 +111,7 @@ def _by_ranges(several: list[dict[str, Any]], spark: Any, dsn: str, folder: Path
     answers = []
     for number, spec in enumerate(specs):
         mine = summaries[number * parts : (number + 1) * parts]
-        found = pa.concat_tables([pq.read_table(part) for part in ranges.parts_of(spec.evidence)])
+        found = pa.concat_tables([pq.read_table(part) for part in parts_of(spec.evidence)])
         answers.append((fold([summary["counts"] for summary in mine]), found))
     return answers
 

@@ -19,6 +19,7 @@ from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import ranges
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.ranges import EndSpec, MeetSpec
+from workers.evidence.store import parts_of
 
 pytestmark = pytest.mark.spark
 
@@ -143,7 +144,7 @@ def compare(case: dict[str, Any], summary: dict[str, Any], spec: MeetSpec) -> di
     import pyarrow.parquet as pq
 
     counts = fold([summary["counts"]])
-    rows = pq.read_table(ranges.parts_of(spec.evidence)).to_pylist()
+    rows = pq.read_table(parts_of(spec.evidence)).to_pylist()
     delta = [row["position"] for row in rows if row["finding"] == "lost" and row["is_retained"]]
     repeated = [
         {"coordinate": row["position"], "count": row["accepted_count"]} for row in rows if row["finding"] == "duplicate"

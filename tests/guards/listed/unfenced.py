@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 
-
 GUARDS = (
     Guard(
         "a sink without a fence is re-driven without its attestations",

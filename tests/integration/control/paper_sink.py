@@ -5,6 +5,7 @@ from recovery_api.domain.kinds.base import Kind, Option
 KIND = Kind(
     name="paper_sink",
     end="sink",
+    label="Record on paper",
     says="A record on paper.",
     options=(Option("path", "Where the paper lies.", is_required=True),),
     connector="tests.integration.control.paper_sink.Paper",

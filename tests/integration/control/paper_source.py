@@ -14,6 +14,7 @@ def spelling(options: Mapping[str, Any]) -> Spelling:
 KIND = Kind(
     name="paper_source",
     end="source",
+    label="History on paper",
     says="A history on paper.",
     options=(
         Option("path", "Where the paper lies.", is_required=True),

@@ -94,7 +94,7 @@ def test_a_coordinate_the_sink_holds_with_other_content_ends_incomplete_and_name
     assert recovery.landed_count == 1
     plan = world.plan()
     assert plan.state == PlanState.NOTHING_OWED
-    assert "1 missing event cannot be sent" in plan.says
+    assert "Not sent: 1 altered at the sink" in plan.says
 
 
 def test_an_acknowledged_omission_stays_lost_and_is_not_sent(world: World) -> None:

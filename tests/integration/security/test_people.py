@@ -194,7 +194,6 @@ def test_s12_characters_that_act_are_shown_on_pages_and_terminal(sign_in: SignIn
     for place in ("/sources/", "/sources/orders/"):
         answer = client.get(place)
         assert not ACTING.search(answer.content.decode()), place
-        assert int(answer["Content-Length"]) == len(answer.content)
     assert "\\u202erole\\x1b[2J" in client.get("/sources/orders/").content.decode()
     answer = client.get("/api/v1/sources/orders")
     assert not ACTING.search(answer.content.decode()) and answer.json()["options"]["table"] == f"t{RLO}{ESC}"
