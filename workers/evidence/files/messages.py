@@ -158,11 +158,11 @@ def kcat_pattern(spelled: str) -> re.Pattern[str]:
     used: set[str] = set()
     for match in re.finditer("%(.)", text):
         parts.append(re.escape(text[at : match.start()]))
-        token = match[1]
-        if token not in KCAT_FIELDS or (token != "%" and token in used):
-            raise ValueError(f"%{token}")
-        used.add(token)
-        parts.append(KCAT_FIELDS[token])
+        letter = match[1]
+        if letter not in KCAT_FIELDS or (letter != "%" and letter in used):
+            raise ValueError(f"%{letter}")
+        used.add(letter)
+        parts.append(KCAT_FIELDS[letter])
         at = match.end()
     tail = text[at:]
     if not tail.endswith("\n") or "\n" in "".join(parts):
