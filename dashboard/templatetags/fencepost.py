@@ -40,7 +40,7 @@ register = template.Library()
 
 
 LONG_CHARACTERS = 32
-"""A status in more than this goes over several lines."""
+"""A status with more characters than this may be broken over several lines: on a narrow screen it would not fit."""
 
 
 @register.inclusion_tag("components/status.html")
