@@ -14,7 +14,7 @@ class Ability(StrEnum):
     JOINED_SNAPSHOT = "joined snapshot"
     """A source: what is read belongs to one snapshot, which other processes join."""
     IMMUTABLE_BELOW = "immutable below"
-    """A source: nothing at or below a frontier changes; shown by reading its count and digest again."""
+    """A source where nothing at or below a frontier changes. Its count and digest are read twice to show it."""
     RECORD_BY_RANGE = "record by range"
     """A record: answers by range of coordinates, so that tasks share the reading."""
     RECORD_BY_SCAN = "record by scan"
@@ -30,7 +30,7 @@ class Ability(StrEnum):
 
 
 READINGS = frozenset({Ability.JOINED_SNAPSHOT, Ability.IMMUTABLE_BELOW})
-"""How a source is read: a source has one of these at least."""
+"""The ways of reading a source. Each kind of source has at least one of them."""
 
 RECORDS = frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN})
 """How a record answers. A sink without one cannot be read back: it does not answer at all."""
