@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -23,6 +21,7 @@ from recovery_api.services.recoveries import recovery_settle_request
 from tests.chaos.servers import Servers
 from tests.faults.processes import reached
 from tests.integration.recovery.world import World, world_make
+from tests.zygote import Forked, forked
 from workers.evidence.canonical import content_digest, content_parse, payload_digest
 from workers.faults import Point
 from workers.runners import intent_run
@@ -46,7 +45,7 @@ class Arena:
         )
         self.outcomes = EXACT
         self.keys: list[str] = []
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Forked] = []
         self.round = 0
 
     # -- a round ----------------------------------------------------------------------------------------------------
@@ -103,17 +102,19 @@ class Arena:
         path = self.directory / f"gate-{self.round}-{point.value}-{len(self.workers)}"
         return path, f"{point.value}:{path}"
 
-    def worker(self, intent: Intent, name: str, **env: str) -> subprocess.Popen[bytes]:
+    def worker(self, intent: Intent, name: str, **env: str) -> Forked:
         """A real worker process that takes the intent and runs it."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), f"{name}-{self.round}"],
+        process = forked(
+            "tests.faults.run_intent",
+            str(intent.id),
+            f"{name}-{self.round}",
             env={**os.environ, "FENCEPOST_EVIDENCE_DIR": str(self.directory / "evidence"), **env},
             stderr=(self.directory / "workers.log").open("ab"),
         )
         self.workers.append(process)
         return process
 
-    def held_worker(self, recovery: Recovery, point: Point, **env: str) -> tuple[subprocess.Popen[bytes], Path]:
+    def held_worker(self, recovery: Recovery, point: Point, **env: str) -> tuple[Forked, Path]:
         """A worker that stands at `point`; creating the returned file lets it go on."""
         gate, pause = self.gate(point)
         process = self.worker(intent_of(recovery), "first", FENCEPOST_PAUSE=pause, **env)

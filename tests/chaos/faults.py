@@ -7,7 +7,6 @@ import datetime as dt
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from recovery_api.services.wakeups import intent_wake
 from tests.chaos import limits, planes, wire
 from tests.chaos.arena import ROUND_SECONDS, Arena, Wrong, intent_of
 from tests.chaos.speculation import task_speculated, task_speculated_past_the_fire
+from tests.zygote import Forked, forked
 from workers.embedded.processes import wait_until
 from workers.faults import Point
 
@@ -112,7 +112,7 @@ def _is_task(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def staging_held(arena: Arena, recovery: Recovery) -> Iterator[subprocess.Popen[bytes]]:
+def staging_held(arena: Arena, recovery: Recovery) -> Iterator[Forked]:
     """A worker whose staging tasks wait for a lock on the sink's staging while the block runs."""
     process, gate = arena.held_worker(recovery, Point.AFTER_ARM)
     with psycopg.connect(arena.world.sink_dsn) as holder:
@@ -261,10 +261,13 @@ def terminated(arena: Arena, recovery: Recovery) -> str:
 
 
 @contextmanager
-def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = ["-m", "celery", "-A", "workers.celery", "worker", "--queues", "spark,default", "--without-mingle"]
-    process = subprocess.Popen(
-        [sys.executable, *command, "--without-gossip", "--concurrency", str(concurrency)],
+def celery(arena: Arena, concurrency: int = 1, **env: str) -> Iterator[Forked]:
+    command = ["celery", "-A", "workers.celery", "worker", "--queues", "spark,default", "--without-mingle"]
+    process = forked(
+        *command,
+        "--without-gossip",
+        "--concurrency",
+        str(concurrency),
         env={
             **os.environ,
             "REDIS_URL": arena.servers.redis.url,
@@ -307,7 +310,7 @@ def _reached(gate: Any) -> None:
     reached(gate)
 
 
-def _ended(recovery: Recovery, process: subprocess.Popen[bytes]) -> None:
+def _ended(recovery: Recovery, process: Forked) -> None:
     """Wait until the Celery worker has ended the recovery by itself."""
     waiting = threading.Event()
     for _ in range(int(ROUND_SECONDS * 10)):

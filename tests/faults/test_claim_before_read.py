@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from recovery_api.models import RecoveryOutcome
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World
+from tests.zygote import forked
 from workers.faults import Point
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -24,8 +23,10 @@ def test_a_straggler_is_rejected_from_before_the_record_is_read_until_after_the_
     world.deliver(["e1"])
     recovery = world.request(world.approve(world.plan()))
     gate = tmp_path / "gate"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), "worker"],
+    process = forked(
+        "tests.faults.run_intent",
+        str(recovery.intents.get().id),
+        "worker",
         env=environment(FENCEPOST_PAUSE=f"{point.value}:{gate}"),
     )
     try:

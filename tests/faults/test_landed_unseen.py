@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from recovery_api.services.intents import intents_sweep
 from recovery_api.services.recoveries import recovery_want
 from tests.faults.processes import environment
 from tests.integration.recovery.world import World, run
+from tests.zygote import forked
 from workers.faults import Point
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -24,14 +24,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 def die_at(point: Point, intent: Any, marker: Path) -> None:
     """A worker takes the intent and is killed at `point`; the intent is offered again."""
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), point.value],
+    process = forked(
+        "tests.faults.run_intent",
+        str(intent.id),
+        point.value,
         env=environment(FENCEPOST_CRASH=f"{point.value}:{marker}"),
-        capture_output=True,
-        text=True,
-        timeout=120,
+        stderr=subprocess.PIPE,
     )
-    assert process.returncode == -signal.SIGKILL, process.stderr
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
     assert intents_sweep(timezone.now() + dt.timedelta(seconds=31)).offered_count == 1
 
 

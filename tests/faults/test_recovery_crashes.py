@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from recovery_api.models import RecoveryOutcome
 from recovery_api.services.intents import intents_sweep
 from tests.faults.processes import environment
 from tests.integration.recovery.world import World
+from tests.zygote import Forked, forked
 from workers.faults import Point
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -24,16 +24,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 KEYS = ["e1", "e2", "e3", "e4"]
 
 
-def worker(intent: Any, name: str, env: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), name],
+def worker(intent: Any, name: str, env: dict[str, str]) -> Forked:
+    return forked(
+        "tests.faults.run_intent",
+        str(intent.id),
+        name,
         env=env,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+def finish(process: Forked) -> tuple[int, str]:
     _, errors = process.communicate(timeout=120)
     return process.returncode, errors
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, cast, overload
 
 from recovery_api.domain.abilities import DELIVERIES, Ability
 from recovery_api.domain.errors import Refused
-from recovery_api.domain.kinds import Kind, abilities_of, kind_get, options_parse
+from recovery_api.domain.kinds import Kind, abilities_of, kind_get, kinds_offered, options_parse
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
@@ -88,6 +88,12 @@ def _kind(kind_name: str, end: str) -> Kind:
     if kind.end != end:
         raise Refused(f"Using {kind.name} as a {end}", f"it is a kind of {kind.end}", f"Register a {end}.")
     return kind
+
+
+def connectors_import() -> None:
+    """Imports every kind's connector now, for a process whose forks will need one of them."""
+    for kind in (*kinds_offered("source"), *kinds_offered("sink")):
+        importlib.import_module(kind.connector.rpartition(".")[0])
 
 
 def _make(kind: Kind, options: Mapping[str, Any]) -> object:

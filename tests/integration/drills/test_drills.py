@@ -7,8 +7,6 @@ import io
 import json
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from recovery_api.services.intents import intent_cancel, intents_sweep
 from recovery_api.services.pipelines import pipeline_create
 from tests.contract.sink_engines import kit_make
 from tests.faults.processes import environment
+from tests.zygote import forked
 from workers.connectors.sinks.kit.install import kit_install
 from workers.faults import Point
 from workers.runners import intent_run
@@ -156,7 +155,8 @@ def test_a_worker_that_dies_in_a_drill_leaves_what_its_successor_takes_away(
     sink = sink_create("mail", "postgresql_kit", options, actor="owner", now=timezone.now())
     drill, intent = drill_request(sink, actor="ada", now=timezone.now(), names=["checkpoint_crash"], wake=False)
     env = environment(FENCEPOST_CRASH=f"{Point.DURING_DRILL.value}:{tmp_path / 'died'}")
-    died = subprocess.run([sys.executable, "-m", "tests.faults.run_intent", str(intent.id), "first"], env=env)
+    died = forked("tests.faults.run_intent", str(intent.id), "first", env=env)
+    died.wait(timeout=120)
     assert died.returncode == -signal.SIGKILL
     left = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'fencepost_drill_%'"
     with psycopg.connect(dsn) as admin:

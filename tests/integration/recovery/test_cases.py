@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from recovery_api.services.pipelines import pipeline_create
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.control_backup import ControlBackup
 from tests.integration.recovery.world import World, run, world_make
+from tests.zygote import forked
 from workers.evidence import schemas
 from workers.faults import Point
 from workers.runners import intent_run
@@ -313,8 +312,10 @@ def test_a_recovery_restored_to_firing_settles_from_the_sink_and_lands_nothing_t
     recovery = world.request(world.approve(world.plan()))
     intent = recovery.intents.get()
     gate = tmp_path / "gate"
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), "before the restore"],
+    with forked(
+        "tests.faults.run_intent",
+        str(intent.id),
+        "before the restore",
         env=environment(FENCEPOST_PAUSE=f"before_fire:{gate}"),
     ) as worker:
         reached(gate)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from recovery_api.models import Intent, IntentState, Recovery, RecoveryOutcome
 from recovery_api.services.recoveries import recovery_want
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run
+from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import intent_run
 
@@ -50,10 +49,12 @@ def again(intent: Intent) -> Intent:
     return intent
 
 
-def held(recovery: Recovery, point: Point, gate: Path) -> subprocess.Popen[bytes]:
+def held(recovery: Recovery, point: Point, gate: Path) -> Forked:
     """A worker process that stands at `point` until `gate` exists."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), "held"],
+    process = forked(
+        "tests.faults.run_intent",
+        str(recovery.intents.get().id),
+        "held",
         env=environment(FENCEPOST_PAUSE=f"{point.value}:{gate}"),
     )
     reached(gate)

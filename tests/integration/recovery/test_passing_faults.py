@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +15,15 @@ from recovery_api.services.abandoned import recoveries_sweep
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.test_steering import until
 from tests.integration.recovery.world import World, run
+from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import intent_run
 
 pytestmark = pytest.mark.spark
 
 
-def worker(intent: Intent, **env: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), "w"], env=environment(**env)
-    )
+def worker(intent: Intent, **env: str) -> Forked:
+    return forked("tests.faults.run_intent", str(intent.id), "w", env=environment(**env))
 
 
 def test_l3_a_read_only_evidence_folder_at_apply_is_waited_for(world: World, settings: Any) -> None:

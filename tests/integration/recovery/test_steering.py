@@ -21,6 +21,7 @@ from recovery_api.selectors.recoveries import recovery_steering
 from recovery_api.services.recoveries import recovery_want
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run
+from tests.zygote import forked
 from workers import heart, runners
 from workers.faults import Point
 from workers.stopping import stop_ask, stop_withdraw
@@ -52,8 +53,10 @@ def test_t13_a_pause_is_shown_as_asked_until_it_holds_and_holds_before_the_fire(
     world.commit(["e1"])
     recovery = world.request(world.approve(world.plan()))
     gate = tmp_path / "gate"
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), "paused"],
+    with forked(
+        "tests.faults.run_intent",
+        str(recovery.intents.get().id),
+        "paused",
         env=environment(FENCEPOST_PAUSE=f"{point.value}:{gate}"),
     ) as worker:
         reached(gate)

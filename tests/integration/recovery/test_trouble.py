@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from recovery_api.services.recoveries import recovery_want
 from recovery_api.services.sinks import sink_settle_request
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run, world_make
+from tests.zygote import forked
 from workers.runners import intent_run
 
 pytestmark = pytest.mark.spark
@@ -86,8 +85,10 @@ def test_a_worker_that_a_newer_claim_passed_lands_nothing_and_says_who(world: Wo
     recovery = world.request(world.approve(world.plan()))
     intent = recovery.intents.get()
     gate = tmp_path / "gate"
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(intent.id), "paused"],
+    with forked(
+        "tests.faults.run_intent",
+        str(intent.id),
+        "paused",
         env=environment(FENCEPOST_PAUSE=f"before_fire:{gate}"),
     ) as worker:
         reached(gate)
@@ -202,8 +203,10 @@ def test_a_stop_between_two_parts_says_what_landed(world: World, tmp_path: Path)
     world.commit(["e2"])
     recovery = world.request(world.approve(world.plan()))
     gate = tmp_path / "gate"
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), "stopped"],
+    with forked(
+        "tests.faults.run_intent",
+        str(recovery.intents.get().id),
+        "stopped",
         env=environment(FENCEPOST_PAUSE=f"before_outcome:{gate}"),
     ) as worker:
         reached(gate)

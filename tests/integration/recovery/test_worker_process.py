@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from recovery_api.models import IntentState, Plan, RecoveryOutcome, Worker
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.test_steering import until
 from tests.integration.recovery.world import World, run
+from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import defect_says
 
@@ -24,13 +24,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @contextmanager
-def celery(broker: str, log: Path, **env: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "celery", "-A", "workers.celery", "worker", "--concurrency", "1"]
+def celery(broker: str, log: Path, **env: str) -> Iterator[Forked]:
+    command = ["celery", "-A", "workers.celery", "worker", "--concurrency", "1"]
     command += ["--queues", "spark,default", "--without-mingle", "--without-gossip"]
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment(REDIS_URL=broker, **env), stdout=output, stderr=subprocess.STDOUT
-        )
+        process = forked(*command, env=environment(REDIS_URL=broker, **env), stdout=output, stderr=subprocess.STDOUT)
         try:
             yield process
         finally:
