@@ -139,15 +139,16 @@ def pins_aged(pins: Sequence[Pin], now: datetime, window: timedelta) -> dict[str
 def pins_keep(pins: Sequence[Pin], new: Pin, window: timedelta) -> list[Pin]:
     """The pins with `new` among them: the newest that is a window old, and what came since, not too close together.
 
+    The newest always stays, so that a later audit reaches as far as this one; it goes when the next comes, if the one
+    before it is near enough.
     A lane that `new` says nothing of stays where it was: what was committed then is committed now.
     """
     kept = sorted(pins, key=lambda one: one.at)
     new = Pin(new.at, {**(kept[-1].lanes if kept else {}), **new.lanes})
     old = [pin for pin in kept if new.at - pin.at >= window]
     kept = [*old[-1:], *(pin for pin in kept if new.at - pin.at < window)]
-    young = [pin for pin in kept if timedelta(0) <= new.at - pin.at < window]
-    if young and new.at - young[-1].at < window / PINS_IN_A_WINDOW:
-        return kept
+    if len(kept) > 1 and kept[-1].at - kept[-2].at < window / PINS_IN_A_WINDOW:
+        kept.pop()
     return [*kept, new]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import threading
 
 import pytest
@@ -59,7 +60,7 @@ def test_a_fresh_pipeline_is_audited_first_after_a_period_and_then_every_period(
         if swept(later(minutes=minute), 1):
             answered(asked()[-1], later(minutes=minute, seconds=59))
     times = [one.created_at for one in asked()]
-    gaps = [(after - before).total_seconds() for before, after in zip(times, times[1:], strict=False)]
+    gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
     assert len(times) in (12, 13) and all(260 <= gap <= 310 for gap in gaps)
     assert all(one.arguments["is_scheduled"] for one in asked())
     assert status_of("mail", later(minutes=64))[0] == "exactly_once"

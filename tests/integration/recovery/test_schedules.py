@@ -78,7 +78,7 @@ def work(world: World) -> None:
 def begins(world: World) -> None:
     """Until the first scheduled verdict: the first audit pins a frontier, and a window later it is judged."""
     sweep(now_get())
-    passes(PERIOD)
+    passes(4 * PERIOD)
     work(world)
     assert not Audit.objects.exists()
     passes(WINDOW)
@@ -102,7 +102,8 @@ def told(world: World) -> dict[str, Any]:
         assert status["status"].replace("_", " ") in page, path
         assert status["says"].split(";")[0][:60] in page, path
     page = " ".join(client.get(f"/pipelines/{name}/").content.decode().split())
-    assert status["schedule"]["says"] in page and status["schedule"]["waiting_says"] in page and "team mail" in page
+    assert status["schedule"]["says"] in page and "team mail" in page
+    assert status["schedule"]["waiting_says"].partition(" at least ")[0] in page
     if status["suspected"] not in (None, "0"):
         assert f"{status['suspected']} newer events were not accepted yet" in page
     out = StringIO()
@@ -120,24 +121,25 @@ def told(world: World) -> dict[str, Any]:
 
 
 def test_u12_left_alone_with_everything_well_it_stays_exactly_once_for_a_week(world: World) -> None:
-    """Each hour something is delivered, and something newer is still on its way when the audit looks."""
+    """Every four hours something is delivered, and something newer is still on its way when the audit looks."""
+    world.pipeline.options = {**OPTIONS, "audit_every_seconds": 4 * 3600, "stale_after_seconds": 8 * 3600}
+    world.pipeline.save()
     world.commit(["first"])
     world.deliver(["first"])
     begins(world)
     pending = ["first"]
-    for hour in range(1, 7 * 24):
-        world.commit([f"a{hour}", f"b{hour}"])
-        world.deliver([*pending, f"a{hour}"])
-        pending = [f"b{hour}"]
-        passes(PERIOD)
+    for turn in range(1, 7 * 6):
+        world.commit([f"a{turn}", f"b{turn}"])
+        world.deliver([*pending, f"a{turn}"])
+        pending = [f"b{turn}"]
+        passes(4 * PERIOD)
         work(world)
-        if hour % 24 == 0 or hour < 4:
+        if turn % 6 == 0 or turn < 3:
             status = told(world)
-            assert (status["status"], status["suspected"]) == ("exactly_once", "1"), (hour, status["says"])
+            assert (status["status"], status["suspected"]) == ("exactly_once", "1"), (turn, status["says"])
             assert not status["schedule"]["is_past_sla"]
-    words = set(Audit.objects.values_list("status", flat=True))
-    assert words == {"exactly_once"}, words
-    assert Audit.objects.count() < 30, "what said nothing new is kept for a day"
+    assert set(Audit.objects.values_list("status", flat=True)) == {"exactly_once"}
+    assert Audit.objects.count() < 10, "what said nothing new is kept for a day"
     assert len(list((Path(Audit.objects.first().evidence_uri).parent).iterdir())) == Audit.objects.count()  # type: ignore[union-attr]
 
 
@@ -158,7 +160,7 @@ def test_u12_left_alone_with_its_relay_stopped_it_goes_from_exactly_once_to_owed
     assert (status["status"], status["suspected"], status["exit_code"]) == ("owed", "0", 1)
     assert "3 of 5 events" in status["says"]
     waited = status["schedule"]["waiting_says"]
-    assert waited.startswith("The oldest event that was not accepted has been waiting for at least 60 min;"), waited
+    assert waited.startswith("The oldest event that was not accepted has been waiting for at least 1 h;"), waited
     passes(PERIOD)
     work(world)
     assert "longer than the 90 min promised. Owner: team mail." in told(world)["schedule"]["waiting_says"]
@@ -216,7 +218,7 @@ def test_rc02_a_gap_that_is_open_is_neither_owed_nor_passed_over(world: World) -
         sweep(now_get())
         _run_queued()
         status = told(world)
-        assert status["status"] == "exactly_once" and "203" not in status["says"]
+        assert (status["status"], status["suspected"]) == ("exactly_once", "0")
     passes(PERIOD)  # committed as the connection closed, just before the audit
     work(world)
     status = told(world)
