@@ -107,6 +107,8 @@ def status_as_row(status: PipelineStatus) -> Row:
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
         "recovery": str(status.recovery.id) if status.recovery else None,
         "drill_passed_at": _time(passed_at(status.pipeline.sink)),
+        "suspected": status.audit.suspected_count if status.audit else None,
+        "schedule": status.schedule.as_row(),
     }
 
 
@@ -154,6 +156,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "says": audit.says,
         "exit_code": audit.exit_code,
         "is_full": audit.is_full,
+        "is_scheduled": audit.is_scheduled,
         "is_void": audit.void_since is not None,
         "void_says": audit.void_says,
         "frontier": _frontier(audit.pipeline, audit.frontier),

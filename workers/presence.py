@@ -99,8 +99,8 @@ class Sweeper:
 def sweep(now: datetime, *, has_slept: bool = False) -> None:
     """Offers again every intent whose worker went silent, wakes workers for what waits; lapses old approvals.
 
-    Recoveries that nobody works on are settled; contents that somebody read go when their time is over; drills that are
-    due are asked for. `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
+    Audits that are due are asked for first, so that workers are woken for them, too. Recoveries that nobody works on are
+    settled; contents that somebody read go when their time is over; drills that are due are asked for. `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
     proves nothing yet: whoever lives beats within seconds, and the next sweep sees it.
     """
     from recovery_api.services.abandoned import recoveries_sweep
@@ -108,11 +108,13 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep, intents_wake
     from recovery_api.services.plans import plans_sweep
+    from recovery_api.services.schedules import schedules_sweep
     from recovery_api.services.workers import workers_forget
 
     if has_slept:
         intents_wake(now)
         return
+    schedules_sweep(now)
     intents_sweep(now)
     recoveries_sweep(now)
     plans_sweep(now)

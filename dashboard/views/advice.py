@@ -31,6 +31,10 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
             else "Watch the recovery."
         )
         return Advice(says, f"/recoveries/{recovery.id}/", "The recovery")
+    if status.schedule.overdue_since is not None:
+        return Advice(
+            "See why no audit is made: whether a worker runs, and what the last one met.", "/work/", "The work"
+        )
     if audit is None:
         return Advice("Audit now. Until then nothing is known, and *unknown* is not a success.")
     if status.is_stale:
@@ -63,4 +67,6 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
     seconds = pipeline_options_parse(status.pipeline.options)["stale_after_seconds"]
     left = audit.record_read_at + timedelta(seconds=seconds) - now
     minutes = max(int(left.total_seconds() // 60), 0)
+    if status.schedule.next_due_at is not None:
+        return Advice("Nothing to do: it is audited by itself.")
     return Advice(f"Nothing to do. In {minutes} min without another audit this becomes unknown.")

@@ -11,13 +11,13 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, page_read, query_of
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.models import Plan
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.fleet_pages import (
@@ -59,7 +59,7 @@ class Line:
 
 def overview(request: HttpRequest) -> HttpResponse:
     """Tiles, and the fleet sorted by trouble; filters and page in the address."""
-    now = timezone.now()
+    now = now_get()
     try:
         given = filters_read(request, FILTERS)
         number = page_read(given)

@@ -21,6 +21,7 @@ from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.drills import passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
@@ -43,7 +44,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         found = pipeline_get(name)
     except NotFound as error:
         return gone_page(request, Pipeline, name, error)
-    now = timezone.now()
+    now = now_get()
     status = pipeline_status(found, now)
     work = live_work(found)
     context = {
@@ -107,7 +108,8 @@ def _frontier(request: HttpRequest) -> str | None:
 
 def _under_way(work: list[Intent], action: str) -> str:
     """Why the same is not asked for again. Empty: nothing of the kind is under way."""
-    return "One is queued or running already; see below." if any(one.action == action for one in work) else ""
+    asked = any(one.action == action and not one.arguments.get("is_scheduled") for one in work)
+    return "One is queued or running already; see below." if asked else ""
 
 
 def _plan_unless(status: PipelineStatus, work: list[Intent]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Option, options_parse
 
 
@@ -46,6 +47,52 @@ OPTIONS = PipelineOptions(
             None,
             choices=("resend", "skip"),
         ),
+        Option(
+            "is_scheduled",
+            "Whether it is audited by itself. Turned off, nothing audits it unless somebody asks.",
+            "boolean",
+            True,
+        ),
+        Option(
+            "audit_every_seconds",
+            "How often it is audited by itself; at most half of stale_after_seconds.",
+            "integer",
+            300,
+            minimum=10,
+            maximum=366 * 86_400,
+        ),
+        Option(
+            "audit_jitter_percent",
+            "By what share of that an audit may come sooner, so that pipelines do not all come at once.",
+            "integer",
+            10,
+            minimum=0,
+            maximum=90,
+        ),
+        Option(
+            "in_flight_seconds",
+            "How long an event may be on its way. Until then a scheduled audit calls it suspected, not owed.",
+            "integer",
+            60,
+            minimum=1,
+            maximum=7 * 86_400,
+        ),
+        Option(
+            "full_audit_every_seconds",
+            "How often one of these audits is made in full.",
+            "integer",
+            86_400,
+            minimum=10,
+            maximum=366 * 86_400,
+        ),
+        Option(
+            "acceptance_sla_seconds",
+            "After this long an event should have been accepted; if one waits longer, that is said.",
+            "integer",
+            None,
+            minimum=1,
+        ),
+        Option("owner", "Who answers for this pipeline: a team, a person, a channel."),
     ),
 )
 
@@ -53,3 +100,15 @@ OPTIONS = PipelineOptions(
 def pipeline_options_parse(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a pipeline with defaults filled in. Raises: UnknownOption, BadInput."""
     return options_parse(OPTIONS, given)
+
+
+def pipeline_options_check(parsed: Mapping[str, Any]) -> None:
+    """Raises: BadInput where it would be unknown between two audits of its own schedule."""
+    every, stale = parsed["audit_every_seconds"], parsed["stale_after_seconds"]
+    if parsed["is_scheduled"] and 2 * every > stale:
+        problem = f"is {every} s, more than half of stale_after_seconds ({stale} s): one late audit and it is unknown"
+        raise BadInput(
+            "pipeline.audit_every_seconds",
+            problem,
+            f"Set it to at most {stale // 2}, stale_after_seconds to at least {2 * every}, or is_scheduled to false.",
+        )

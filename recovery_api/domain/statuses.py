@@ -2,7 +2,7 @@
 
 The law: readings of the record are ordered by when the record's snapshot was opened, never by who finished last. A later
 reading takes back what an earlier one found only where it reaches as far: *exactly once at 9200* says nothing of what is
-owed at 12200. What was not read lately is unknown.
+owed at 12200. What was not read lately is unknown, and so is what its schedule should have read by now and did not.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class RecoveryRun:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The word, why, and the reading that it rests on (None: none). `is_stale`: that reading is too old to count."""
+    """The word, why, and the reading that it rests on (None: none). `is_stale`: that reading is too old to count, or
+    should have been followed by another one."""
 
     status: Status
     says: str
@@ -92,15 +93,17 @@ def status_decide(
     stale_after: timedelta,
     restored: str | None = None,
     advice: str = "",
+    overdue_since: datetime | None = None,
 ) -> Decision:
     """The status of a pipeline. `restored`: what is said of its sink, where that was restored and is not settled.
+    `overdue_since`: when an audit of its schedule was due that nobody made.
 
     In this order: a restored sink; the worst of what stands of the readings; the newest recovery, which is told instead
     while it runs or where its end is unknown, unless a hazard is known, for no recovery takes one away.
     """
     if restored is not None:
         return Decision(Status.UNKNOWN, restored, None)
-    found = _of_readings(readings, now, stale_after, advice)
+    found = _of_readings(readings, now, stale_after, advice, overdue_since)
     if run is None:
         return found
     if run.finished_at is None:
@@ -122,13 +125,26 @@ def status_decide(
     return _with_landed(found, run)
 
 
-def _of_readings(readings: Sequence[RecordReading], now: datetime, stale_after: timedelta, advice: str) -> Decision:
-    """The worst of what stands; of several alike the newest. Stale is unknown, whatever a shallower reading says."""
+def _of_readings(
+    readings: Sequence[RecordReading],
+    now: datetime,
+    stale_after: timedelta,
+    advice: str,
+    overdue_since: datetime | None,
+) -> Decision:
+    """The worst of what stands; of several alike the newest. Stale or overdue is unknown, whatever a shallower reading
+    says."""
     standing = readings_standing(readings)
+    overdue = (
+        f"Overdue since {overdue_since:%Y-%m-%d %H:%M} UTC: the audit due then was not made" if overdue_since else ""
+    )
     if not standing:
-        return Decision(Status.UNKNOWN, f"Nothing is known. {advice}".strip(), None)
+        late = f"{overdue}. " if overdue else ""
+        return Decision(Status.UNKNOWN, f"{late}Nothing is known. {advice}".strip(), None)
     newest_first = sorted(standing, key=lambda one: one.read_at, reverse=True)
     worst = min(newest_first, key=lambda one: WORST_FIRST.index(one.status))
+    if overdue:
+        return Decision(Status.UNKNOWN, f"{overdue}, so unknown; when last audited: {worst.says}", worst, is_stale=True)
     if now - worst.read_at > stale_after:
         return Decision(Status.UNKNOWN, f"Stale, so unknown; when last audited: {worst.says}", worst, is_stale=True)
     says = worst.says

@@ -14,6 +14,8 @@ class Urgency(IntEnum):
     """Somebody waits at a page."""
     MAY_WAIT = 2
     """It may wait for the rest."""
+    BY_ITSELF = 3
+    """Nobody asked for it but a schedule."""
 
 
 class IntentAction(StrEnum):
@@ -65,7 +67,7 @@ class IntentAction(StrEnum):
         "spark",
         Urgency.MAY_WAIT,
         5,
-        ("frontier", "is_full"),
+        ("frontier", "is_full", "is_scheduled"),
     )
     PLAN = (
         "plan",

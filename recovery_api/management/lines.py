@@ -114,6 +114,31 @@ def status_lines(rows: list[Row]) -> list[str]:
     ]
 
 
+def schedule_lines(status: Row) -> list[str]:
+    """How the pipeline stands with its schedule: what is suspected, what waits, when it is audited next."""
+    schedule = status["schedule"]
+    lines = [f"  {schedule['says']}"]
+    if status["suspected"]:
+        lines.append(f"  Newer and not accepted yet, perhaps on their way: {status['suspected']:,}.")
+    return lines + ([f"  {schedule['waiting_says']}"] if schedule["waiting_says"] else [])
+
+
+def schedules_lines(rows: list[Row]) -> list[str]:
+    """One line a pipeline: how often, when last, when next, and whether that is overdue."""
+    if not rows:
+        return ["No pipeline is registered. Add one: manage.py pipelines add NAME --source S --sink K."]
+    width = max(len(row["name"]) for row in rows)
+    lines = []
+    for row in rows:
+        schedule = row["schedule"]
+        last = schedule["last_read_at"]
+        audited = f"last audited {last[:19]}Z" if last else "never audited"
+        lines.append(f"{row['name']:<{width}}  {audited}  {schedule['says']}")
+        if schedule["waiting_says"]:
+            lines.append(f"{'':<{width}}  {schedule['waiting_says']}")
+    return lines
+
+
 def audit_lines(row: Row) -> list[str]:
     premature = "not judged" if row["premature"] is None else f"{row['premature']:,}"
     lines = [

@@ -20,6 +20,7 @@ from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.models.refusals import RefusalCount
+from recovery_api.models.schedules import Schedule
 from recovery_api.models.tokens import Token
 from recovery_api.models.workers import Worker
 
@@ -53,6 +54,7 @@ __all__ = [
     "RecoveryState",
     "RefusalCount",
     "RememberedAnswer",
+    "Schedule",
     "Sink",
     "Source",
     "Token",

@@ -44,7 +44,8 @@ class Audit(models.Model):
     cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
     (models.findings) are kept. `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
     when the record's snapshot was opened, by the clock of this database; readings are ordered by it. `is_standing`: no
-    later reading that reaches as far has taken its place (domain.statuses).
+    later reading that reaches as far has taken its place (domain.statuses). `is_scheduled`: its pipeline's schedule asked
+    for it, so it stands at a frontier that was pinned one window before (domain.schedules).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -55,6 +56,7 @@ class Audit(models.Model):
     exit_code = models.SmallIntegerField()
     says = models.TextField(blank=True, default="")
     is_full = models.BooleanField()
+    is_scheduled = models.BooleanField(default=False)
     frontier = models.JSONField(default=dict)
     lanes = models.JSONField(default=dict)
     lost_count = models.BigIntegerField(default=0)
@@ -119,6 +121,11 @@ class Audit(models.Model):
                 fields=["intent"], condition=Q(recovery__isnull=True), name="an_audit_intent_records_one_audit"
             ),
         ]
+
+    @property
+    def suspected_count(self) -> int:
+        """Events above the frontier that were not accepted yet: they may be on their way. No status rests on it."""
+        return sum(int(row.get("above_frontier_owed") or 0) for row in self.lanes.values())
 
     @property
     def is_by_identity(self) -> bool:

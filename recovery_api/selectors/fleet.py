@@ -15,9 +15,10 @@ from django.db.models import OuterRef, Subquery
 from recovery_api.domain.outcomes import OUTCOMES, Outcome
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.statuses import Decision, RecordReading, RecoveryRun, status_decide
-from recovery_api.models import Audit, Pipeline, Recovery, RecoveryState
+from recovery_api.models import Audit, Pipeline, Recovery, RecoveryState, Schedule
 from recovery_api.selectors.audits import audits_standing, reading_of
 from recovery_api.selectors.ends import pipeline_list
+from recovery_api.selectors.schedules import ScheduleStanding, schedule_standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class PipelineStatus:
     audit: Audit | None
     recovery: Recovery | None
     is_stale: bool
+    schedule: ScheduleStanding
 
     @property
     def exit_code(self) -> int:
@@ -74,17 +76,21 @@ def audits_by_pipeline(pipeline_ids: Sequence[int], *without: str) -> dict[int, 
 def status_of(pipeline: Pipeline, audits: Sequence[Audit], recovery: Recovery | None, now: datetime) -> PipelineStatus:
     """The status from what stands of its readings and its newest recovery."""
     readings = [(reading_of(audit), audit) for audit in audits]
+    options = pipeline_options_parse(pipeline.options)
+    row: Schedule | None = getattr(pipeline, "schedule", None)
+    schedule = schedule_standing(str(pipeline.pk), row, options, [reading for reading, _ in readings], now)
     decided = decide(
         pipeline.name,
         [reading for reading, _ in readings],
         run_of(recovery) if recovery else None,
-        pipeline.options,
+        options,
         pipeline.sink.restored_says if pipeline.sink.restored_at else None,
         now,
+        schedule.overdue_since,
     )
     newest = max(audits, key=lambda audit: audit.record_read_at, default=None)
     audit = next((audit for reading, audit in readings if reading is decided.reading), newest)
-    return PipelineStatus(pipeline, decided.status, decided.says, audit, recovery, decided.is_stale)
+    return PipelineStatus(pipeline, decided.status, decided.says, audit, recovery, decided.is_stale, schedule)
 
 
 def decide(
@@ -94,15 +100,17 @@ def decide(
     options: Mapping[str, Any],
     restored_says: str | None,
     now: datetime,
+    overdue_since: datetime | None,
 ) -> Decision:
-    """The domain's decision for one pipeline, by its options as they are kept."""
+    """The domain's decision for one pipeline, by its options, parsed."""
     return status_decide(
         readings,
         run,
         now=now,
-        stale_after=timedelta(seconds=pipeline_options_parse(options)["stale_after_seconds"]),
+        stale_after=timedelta(seconds=options["stale_after_seconds"]),
         restored=restored_says,
         advice=f"Run manage.py audit {name}.",
+        overdue_since=overdue_since,
     )
 
 

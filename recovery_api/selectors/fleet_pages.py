@@ -14,10 +14,12 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from recovery_api.domain.outcomes import WORST_FIRST, Outcome, Status
+from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.statuses import RecordReading, RecoveryRun
 from recovery_api.models import Audit, Plan, PlanState, Recovery
 from recovery_api.selectors.ends import pipeline_list
 from recovery_api.selectors.fleet import PipelineStatus, audits_by_pipeline, decide, status_of
+from recovery_api.selectors.schedules import overdue_of
 
 TROUBLE = tuple(status.value for status in WORST_FIRST)
 """What is wrong for certain, what nobody knows, what goes on, what is acknowledged, what was given, what is well."""
@@ -43,7 +45,8 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
     recovery = Recovery.objects.filter(pipeline=OuterRef("pk")).order_by("-created_at")
     of_recovery = {f"recovery_{name}": Subquery(recovery.values(name)[:1]) for name in RUN_COLUMNS}
     waiting = Exists(Plan.objects.filter(pipeline=OuterRef("pk"), state=PlanState.READY))
-    columns = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting", *of_recovery)
+    columns = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting")
+    columns = (*columns, "schedule__next_due_at", "schedule__due_at", *of_recovery)
     rows = list(pipeline_list().order_by("name").annotate(is_waiting=waiting, **of_recovery).values(*columns))
     readings: dict[int, list[RecordReading]] = {}
     standing = Audit.objects.filter(is_standing=True, void_since__isnull=True, pipeline__retired_at__isnull=True)
@@ -113,4 +116,7 @@ def _word(row: dict[str, Any], readings: Sequence[RecordReading], now: datetime)
             is_void=row["recovery_certificate_void_since"] is not None,
         )
     restored = "" if row["sink__restored_at"] is not None else None
-    return str(decide(row["name"], readings, run, row["options"], restored, now).status)
+    options = pipeline_options_parse(row["options"])
+    due = (row["schedule__next_due_at"], row["schedule__due_at"])
+    overdue = overdue_of(str(row["pk"]), *due, options, readings, now)
+    return str(decide(row["name"], readings, run, options, restored, now, overdue).status)

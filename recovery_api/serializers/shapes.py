@@ -111,6 +111,22 @@ class PipelineShape(serializers.Serializer):
     created_by = serializers.CharField()
 
 
+class ScheduleShape(serializers.Serializer):
+    """When the pipeline is audited by itself, and how long the oldest event that was not accepted has waited."""
+
+    is_scheduled = serializers.BooleanField(help_text="False: nothing audits it by itself.")
+    period_seconds = WideField()
+    last_due_at = maybe(Moment)
+    next_due_at = maybe(Moment, help_text="null: its schedule is off, or no worker has seen it yet.")
+    overdue_since = maybe(Moment, help_text="When an audit was due that nobody made; the status is unknown then.")
+    last_read_at = maybe(Moment, help_text="When the record was last read, by whomever.")
+    says = serializers.CharField()
+    waits_seconds = maybe(WideField, help_text="At least so long; null: nothing waits, as last audited.")
+    is_past_sla = serializers.BooleanField(help_text="It waits longer than acceptance_sla_seconds.")
+    waiting_says = serializers.CharField(allow_blank=True)
+    owner = maybe(serializers.CharField)
+
+
 class StatusShape(serializers.Serializer):
     name = serializers.CharField()
     status = serializers.ChoiceField([*AuditStatus.values, "running"])
@@ -123,6 +139,8 @@ class StatusShape(serializers.Serializer):
     frontier = maybe(serializers.CharField)
     recovery = maybe(serializers.UUIDField)
     drill_passed_at = maybe(Moment)
+    suspected = maybe(WideField, help_text="Above the frontier and not accepted yet: on its way, perhaps. No status.")
+    schedule = ScheduleShape()
 
 
 class LaneShape(serializers.Serializer):
@@ -162,6 +180,7 @@ class AuditShape(serializers.Serializer):
         help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given or by identity."
     )
     is_full = serializers.BooleanField()
+    is_scheduled = serializers.BooleanField(help_text="Its schedule asked: judged at what was pinned a window before.")
     is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
     void_says = serializers.CharField(help_text="Why it is void; empty where it is not.")
     frontier = maybe(serializers.CharField)

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.schedules import Pin, PinnedLane
 from recovery_api.domain.statuses import readings_standing
 from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, IntentState, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_readings
@@ -17,6 +18,7 @@ from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
+from recovery_api.services.schedules import schedule_record
 
 FINDINGS_PAGE = 200
 
@@ -68,6 +70,8 @@ def audit_record(
     is_full: bool,
     says: str,
     record_read_at: datetime | None = None,
+    pin: Pin | None = None,
+    waiting: Mapping[str, PinnedLane] | None = None,
     intent: Intent | None = None,
     recovery: Recovery | None = None,
     generation: int | None = None,
@@ -78,13 +82,14 @@ def audit_record(
     """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
 
     `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate. `record_read_at`
-    None: taken to be as old as `started_at`.
+    None: taken to be as old as `started_at`. `pin`, `waiting`: what the next scheduled audit goes by.
 
     With `recovery` it is that recovery's verification, and its intent goes on.
     Raises: Refused where the intent is no longer ours, or its audit is already recorded.
     """
     if status not in AuditStatus.values:
         raise BadInput("audit.status", f"{status!r} is no status", f"One of: {', '.join(AuditStatus.values)}.")
+    is_scheduled = bool(intent and intent.arguments.get("is_scheduled"))
     actor = intent.taken_by if intent else (recovery.requested_by if recovery else "worker")
     with constraints_mapped("recording the audit"), transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)  # two readings that end at once: one order
@@ -95,6 +100,7 @@ def audit_record(
             status=status,
             exit_code=exit_code,
             is_full=is_full,
+            is_scheduled=is_scheduled,
             says=says,
             record_read_at=record_read_at or started_at,
             started_at=started_at,
@@ -103,6 +109,7 @@ def audit_record(
             **fields,
         )
         _standing_settle(pipeline)
+        schedule_record(audit, pin, waiting)
         audit_listing_record(audit, listing)
         data: Mapping[str, Any] = {
             "status": status,
@@ -112,19 +119,28 @@ def audit_record(
             "frontier": audit.frontier,
             "evidence_digest": audit.evidence_digest,
         }
-        event_append(
-            EventKind.AUDIT_RECORDED,
-            actor=actor,
-            now=now,
-            says=says,
-            audit=audit,
-            recovery=recovery,
-            generation=generation,
-            data=data,
-        )
+        if not is_scheduled or _is_news(audit):
+            event_append(
+                EventKind.AUDIT_RECORDED,
+                actor=actor,
+                now=now,
+                says=says,
+                audit=audit,
+                recovery=recovery,
+                generation=generation,
+                data=data,
+            )
         if intent is not None and intent.action == IntentAction.AUDIT:
             intent_finish(intent, {"audit": str(audit.id), "status": status, "exit_code": exit_code}, now)
     return audit
+
+
+def _is_news(audit: Audit) -> bool:
+    """Whether it found something else than the audit before it. The timeline cannot be shortened: what a schedule finds
+    again and again is told once."""
+    found = ("status", "lost_count", "premature_count", "duplicate_count")
+    before = Audit.objects.filter(pipeline=audit.pipeline).exclude(pk=audit.pk).order_by("-finished_at")
+    return before.values_list(*found).first() != tuple(getattr(audit, name) for name in found)
 
 
 def _standing_settle(pipeline: Pipeline) -> None:

@@ -12,6 +12,7 @@ from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Audit, AuditStatus, EventKind, Pipeline, Plan, Recovery, Source
 from recovery_api.services.events import event_append
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.schedules import pins_forget
 
 NO_CERTIFICATE = (AuditStatus.OWED, AuditStatus.HAZARD, AuditStatus.UNKNOWN)
 
@@ -21,6 +22,7 @@ def audits_void(pipelines: Collection[Pipeline], says: str, now: datetime) -> in
 
     What a recovery's certificate says of its own rows stays as true as it was.
     """
+    pins_forget(pipelines)
     standing = Audit.objects.filter(pipeline__in=pipelines, void_since__isnull=True)
     return standing.update(void_since=now, void_says=f"It judged other rows than are read now. {says}")
 
@@ -41,7 +43,9 @@ def ground_refute(
     says = f"Its ground was refuted: {says}."
     voided = 0
     with transaction.atomic():
-        for pipeline in Pipeline.objects.filter(source=source):
+        resting_on = list(Pipeline.objects.filter(source=source))
+        pins_forget(resting_on)
+        for pipeline in resting_on:
             audits = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).exclude(status__in=NO_CERTIFICATE)
             resting = [audit.pk for audit in audits.only("pk", "frontier") if _rests(audit.frontier, lane, lowest)]
             voided += Audit.objects.filter(pk__in=resting).update(void_since=now, void_says=says)

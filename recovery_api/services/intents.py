@@ -92,6 +92,7 @@ def intent_take_next(queue: str, taken_by: str, now: datetime) -> Intent | None:
     """
     actions = [action.value for action in IntentAction if action.queue == queue]
     urgency = Case(
+        When(arguments__is_scheduled=True, then=Value(int(Urgency.BY_ITSELF))),
         *(When(action=action.value, then=Value(int(action.urgency))) for action in IntentAction),
         default=Value(len(Urgency)),
     )
@@ -310,5 +311,14 @@ def _tell_what_it_was_for(intent: Intent, error_row: Mapping[str, Any], now: dat
             event_append(
                 EventKind.RECOVERY_TROUBLED, actor=actor, now=now, says=says, recovery=intent.recovery, data=data
             )
-    elif intent.pipeline is not None:
+    elif intent.pipeline is not None and not _failed_before(intent, error_row):
         event_append(EventKind.WORK_FAILED, actor=actor, now=now, says=says, pipeline=intent.pipeline, data=data)
+
+
+def _failed_before(intent: Intent, error_row: Mapping[str, Any]) -> bool:
+    """Whether a schedule asks again and again, and the last time ended the same: the timeline has it already."""
+    if not intent.arguments.get("is_scheduled"):
+        return False
+    ended = Intent.objects.filter(pipeline=intent.pipeline, action=intent.action, arguments__is_scheduled=True)
+    before = ended.filter(finished_at__isnull=False).exclude(pk=intent.pk).order_by("-finished_at").first()
+    return before is not None and (before.error or {}).get("code") == error_row.get("code")

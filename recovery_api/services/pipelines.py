@@ -11,13 +11,14 @@ from django.db import transaction
 
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.identity import ids_check
-from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.domain.pipelines import pipeline_options_check, pipeline_options_parse
 from recovery_api.models import EventKind, Pipeline, Sink, Source
 from recovery_api.services.constraints import REMEDIES, constraints_mapped
 from recovery_api.services.ends import name_check
 from recovery_api.services.events import event_append
 from recovery_api.services.plans import plans_lapse
 from recovery_api.services.retirement import unfinished_refuse
+from recovery_api.services.schedules import schedule_renew
 
 
 def pipeline_create(
@@ -84,6 +85,7 @@ def pipeline_update(
         for name in changed:
             setattr(locked, name, wanted[name])
         locked.save(update_fields=changed)
+        schedule_renew(locked)
         says = f"Pipeline {locked.name} changed: {', '.join(name.replace('_', ' ') for name in changed)}."
         data = {
             "end": "pipeline",
@@ -116,6 +118,7 @@ def _options_check(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise BadInput("pipeline.options", "is not an object", "Write the options as members of one object.")
     parsed = pipeline_options_parse(given)
+    pipeline_options_check(parsed)
     return {option: parsed[option] for option in given if parsed[option] is not None}
 
 

@@ -14,6 +14,7 @@ from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.models import LIVE_STATES, End, EventKind, Intent, Pipeline, Recovery, RecoveryState, Sink, Source
 from recovery_api.services.events import event_append
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.schedules import schedule_end
 
 E = TypeVar("E", bound=End)
 
@@ -41,6 +42,7 @@ def pipeline_retire(pipeline: Pipeline, confirm: str, *, actor: str, now: dateti
         if (recovery := _unfinished(locked)) is not None:
             reason = f"recovery {recovery.id} is unfinished"
             raise Refused(action, reason, f"Wait for it, or settle it: manage.py recovery {recovery.id} settle.")
+        schedule_end(locked, actor=actor, now=now)
         _not_worked_on(action, Intent.objects.filter(pipeline=locked, state__in=LIVE_STATES).first())
         locked.retired_at = now
         locked.save(update_fields=["retired_at"])

@@ -22,6 +22,7 @@ from recovery_api.rows import (
     status_as_row,
 )
 from recovery_api.schema import operation
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, pipeline_list, sink_get, source_get
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.fleet_pages import TROUBLE, fleet_entries, fleet_select
@@ -167,7 +168,7 @@ class Fleet(ApiView):
         tag="pipelines",
     )
     def get(self, request: Request) -> Response:
-        now = timezone.now()
+        now = now_get()
         found = _asked_for(self.asked)
         if "status" in self.asked:
             found = found.filter(
@@ -193,7 +194,7 @@ class PipelineStatusOne(ApiView):
         tag="pipelines",
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(status_as_row(pipeline_status(pipeline_get(name), timezone.now())))
+        return answer(status_as_row(pipeline_status(pipeline_get(name), now_get())))
 
 
 class PipelineFrontiers(ApiView):
@@ -207,7 +208,7 @@ class PipelineFrontiers(ApiView):
         tag="pipelines",
     )
     def get(self, request: Request, name: str) -> Response:
-        status = pipeline_status(pipeline_get(name), timezone.now())
+        status = pipeline_status(pipeline_get(name), now_get())
         row = status_as_row(status)
         lanes = lanes_as_rows(status.audit) if status.audit else []
         return answer({**{key: row[key] for key in ("name", "audit", "audited_at", "is_stale")}, "lanes": lanes})

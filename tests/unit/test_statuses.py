@@ -145,3 +145,15 @@ def test_complete_by_identity_is_told_as_such_goes_stale_and_certifies_nothing_e
     assert decide([reading(16, "complete_by_identity", 50)]).status is Status.UNKNOWN
     assert decide([reading(5, "owed", 50), reading(1, "complete_by_identity", 40)]).status is Status.OWED
     assert OUTCOMES[Status.COMPLETE_BY_IDENTITY].exit_code == 4 and Status.COMPLETE_BY_IDENTITY not in CERTIFIES
+
+
+def test_overdue_is_unknown_and_says_since_when_whatever_the_last_audit_found() -> None:
+    since = NOW - timedelta(minutes=11)
+    for word in ("exactly_once", "owed", "hazard"):
+        found = decide([reading(9, word, 50)], overdue_since=since)
+        assert (found.status, found.is_stale) == (Status.UNKNOWN, True)
+        assert found.says.startswith(f"Overdue since {since:%Y-%m-%d %H:%M} UTC: the audit due then was not made")
+        assert found.says.endswith(f"when last audited: {word} at 50.")
+    assert "Nothing is known." in decide([], overdue_since=since, advice="Run it.").says
+    running = RecoveryRun("r", "firing", None)
+    assert decide([reading(9, "exactly_once", 50)], running, overdue_since=since).status is Status.RUNNING

@@ -32,6 +32,7 @@ from workers.evidence.kernel import ids as kernel
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.store import part_write
 from workers.spark.meet_ids import HISTORY, RECORD, ids_meet
+from workers.spark.on_demand import counted
 from workers.spark.tasks import summary_row, tasks_run
 
 SHARE_ROWS = 1_000_000
@@ -153,7 +154,7 @@ def history_stage(spec: MeetSpec, index: int, id_type: IdType) -> dict[str, Any]
     batches = spec.source.source().read_history(
         spec.source_reading, range_, Width.FULL, with_key=question.scope is not None, late=late
     )
-    history = pa.Table.from_batches(batches, schema=schemas.HISTORY)
+    history = pa.Table.from_batches(counted(batches, spec.most_rows), schema=schemas.HISTORY)
     table, counts, strange = kernel.history_prepare(question, history, id_type, index)
     part_write(f"{spec.evidence}/{STAGED}", f"{HISTORY}-{index:05d}", table)
     summary: dict[str, Any] = {
@@ -175,7 +176,7 @@ def record_stage(spec: MeetSpec, share: int, shares: int, id_type: IdType) -> di
     assert isinstance(record, IdRecord)
     tables, unreadable = [kernel.RECORD_IDS.empty_table()], 0
     strange: list[str] = []
-    for batch in record.read_ids(spec.sink_reading, share, shares):
+    for batch in counted(record.read_ids(spec.sink_reading, share, shares), spec.most_rows):
         table, count, first = kernel.record_prepare(pa.Table.from_batches([batch]), id_type)
         tables.append(table)
         unreadable += count

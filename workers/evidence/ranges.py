@@ -30,6 +30,7 @@ from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
 from workers.evidence.kernel import LaneQuestion, judge_block
 from workers.evidence.store import part_write
+from workers.spark.on_demand import counted
 from workers.spark.tasks import summary_row, tasks_run
 
 
@@ -78,6 +79,8 @@ class MeetSpec:
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
     earlier: Mapping[str, Coordinate] = field(default_factory=dict)
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
+    most_rows: int | None = None
+    """How many rows of one end's range may be held (workers.spark.on_demand). None: any number."""
 
 
 def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
@@ -107,11 +110,13 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     history = _table(
         spec.source.source().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
         if range_.lane in spec.source_reading.lanes
-        else iter(())
+        else iter(()),
+        spec.most_rows,
     )
-    accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
+    accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width), spec.most_rows)
     verdict = judge_block(question, history, accepted)
     batch = batch_rows(verdict.findings, spec.excluded)
+    stranded = _stranded(question, history, accepted)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
     summary: dict[str, Any] = {
         "lane": range_.lane,
@@ -120,7 +125,8 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "batch_count": batch.num_rows,
         "batch_digest": rows_digest(batch),
         "history": history_fingerprint(history, question.frontier),
-        "stranded": _stranded(question, history, accepted),
+        "stranded": stranded.num_rows,
+        "waiting": _lowest(verdict.findings, stranded),
     }
     if range_.lane in spec.earlier:
         at = spec.earlier[range_.lane]
@@ -133,20 +139,32 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     return summary
 
 
-def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> int:
-    """How many events in scope above the frontier the record does not hold, by coordinate."""
+def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> pa.Table:
+    """Position and ordinal of the events in scope above the frontier that the record does not hold, by coordinate."""
+    keys = ["position", "ordinal"]
     is_above = ~at_or_below(history, question.frontier)
     if not is_above.any():
-        return 0
+        return history.select(keys).slice(0, 0)
     above = history.filter(pa.array(is_above))
     if question.scope is not None:
         above = above.filter(pc.is_in(above["key"], value_set=question.scope))
+    return above.select(keys).join(accepted.select(keys), keys, join_type="left anti")
+
+
+def _lowest(findings: pa.Table, stranded: pa.Table) -> tuple[int, int] | None:
+    """The lowest coordinate that was not accepted and that nobody acknowledged, at the frontier or above. None: none."""
+    is_owed = pc.and_(pc.equal(findings["finding"], "lost"), pc.invert(findings["is_acknowledged"]))
     keys = ["position", "ordinal"]
-    return above.select(keys).join(accepted.select(keys), keys, join_type="left anti").num_rows
+    places = []
+    for rows in (findings.filter(is_owed).select(keys), stranded):
+        if rows.num_rows:
+            first = rows.sort_by([(key, "ascending") for key in keys]).slice(0, 1).to_pylist()[0]
+            places.append((first["position"], first["ordinal"]))
+    return min(places, default=None)
 
 
-def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table:
-    held = list(batches)
+def _table(batches: Iterator[pa.RecordBatch], most: int | None) -> pa.Table:
+    held = list(counted(batches, most))
     if held:
         return pa.Table.from_batches(held)
     return schemas.HISTORY.empty_table()

@@ -18,9 +18,10 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.identity import Identity
+from recovery_api.domain.schedules import PinnedLane
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.protocols.source import Source
-from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
+from workers.connectors.readings import CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.duplicates import Generations, generations_read
 from workers.evidence.grounds import (
@@ -32,15 +33,14 @@ from workers.evidence.grounds import (
     pinned_choose,
     written_since,
 )
-from workers.evidence.ids import ids_judge
+from workers.evidence.judging import ends_judge
 from workers.evidence.kernel import LaneQuestion, fold
-from workers.evidence.left_out import left_out_tell
-from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.evidence.ranges import EndSpec, MeetSpec
 from workers.faults import Point, crash_point
+from workers.spark.on_demand import OnDemand
 
 BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
 AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
-Progress = Callable[..., None]
 
 
 def _utc_now() -> datetime:
@@ -71,6 +71,9 @@ class AuditRequest:
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
     exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
     one clock that orders readings.
+
+    `aged`: an audit by its schedule, which judges each lane at what was pinned a window ago (domain.schedules), as far as
+    that is safe now; a lane that is not named, or of another incarnation, is not judged.
     """
 
     source: EndSpec
@@ -85,6 +88,7 @@ class AuditRequest:
     scope: tuple[str, ...] | None = None
     acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
+    aged: Mapping[str, PinnedLane] | None = None
     width: Width = Width.PAYLOAD
     parts: int = 8
     generation: int | None = None
@@ -98,7 +102,8 @@ class LaneEvidence:
     """One lane as judged: where, on which ground, and the kernel's folded counts.
 
     `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject. `late`:
-    rows that came in at or below the frontier after it was taken to be safe.
+    rows that came in at or below the frontier after it was taken to be safe. `waiting`: the lowest event that was not
+    accepted, at the frontier or above; of a record that knows only ids, at the frontier alone.
     """
 
     lane: str
@@ -108,6 +113,7 @@ class LaneEvidence:
     fingerprint: Mapping[str, int]
     stranded: int
     late: Late | None = None
+    waiting: Coordinate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ class Evidence:
 
 
 @contextmanager
-def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> Iterator[Evidence]:
+def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., None]) -> Iterator[Evidence]:
     """Both ends judged by one Spark job; their snapshots stay open, for reading content, until the manager closes.
 
     Raises: FrontierRefused; whatever a connector or a task raised.
@@ -184,38 +190,11 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             lane: _question(request, lane, frontier, source_reading)
             for lane in _all_lanes(source_reading, sink_reading)
         }
-        ranges = tuple(
-            range_
-            for lane in questions
-            for range_ in (
-                source.split(source_reading, lane, request.parts)
-                if lane in source_reading.lanes
-                else [CoordinateRange(lane, None, None)]
-            )
-        )
-        spec = MeetSpec(
-            request.source,
-            request.sink,
-            source_reading,
-            sink_reading,
-            ranges,
-            questions,
-            request.width,
-            request.evidence,
-            request.approved,
-            request.excluded,
-            {lane: one.frontier for lane, one in request.earlier.items()},
-        )
-        progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
-        identity = None
-        if sink_reading.ids is None:
-            summaries = ranges_judge(session, spec)
-            spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
+        judge = functools.partial(ends_judge, request, source, (source_reading, sink_reading), questions, progress)
+        if isinstance(session, OnDemand):
+            spec, summaries, identity = session.judged((source_reading, sink_reading), judge)
         else:
-            certified = {lane: one.frontier for lane, one in request.certified.items()}
-            judged = ids_judge(session, spec, request.parts, request.earlier, certified)
-            summaries, identity = judged.summaries, judged.identity
-        progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
+            spec, summaries, identity = judge(session, None)
         has_duplicates = any(summary["counts"].get("duplicate_payloads") for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
         written = functools.partial(written_since, source, source_reading, request.evidence)
@@ -232,7 +211,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
 
 
 def _pin(
-    request: AuditRequest, source: Source, progress: Progress, held: ExitStack
+    request: AuditRequest, source: Source, progress: Callable[..., None], held: ExitStack
 ) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
     """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
     snapshot, which stays open with `held`: late rows are looked up in it."""
@@ -246,7 +225,10 @@ def _pin(
         for lane, reading in pinned.lanes.items()
     }
     frontiers = {
-        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling) for lane, reading in chosen.items()
+        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling)
+        if request.aged is None
+        else frontier_aged(reading, request.aged.get(lane))
+        for lane, reading in chosen.items()
     }
     return {lane: reading.safe for lane, reading in chosen.items()}, frontiers, pinned.handle.get("pinned")
 
@@ -270,6 +252,14 @@ def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Sp
         )
     _refuse_below_floor(reading, asked, spelling)
     return asked
+
+
+def frontier_aged(reading: LaneReading, pinned: PinnedLane | None) -> Coordinate:
+    """The frontier that was pinned a window ago, as far as it is safe now. Of another incarnation it says nothing here."""
+    safe = reading.safe
+    if pinned is None or safe.coordinate is None or pinned.incarnation != safe.incarnation:
+        return BEFORE_EVERYTHING
+    return min(pinned.coordinate, safe.coordinate)
 
 
 def _refuse_below_floor(reading: LaneReading, asked: Coordinate, spelling: Spelling) -> None:
@@ -351,6 +341,7 @@ def _evidence(
             _fingerprint_sum([summary["history"] for summary in mine]),
             sum(summary["stranded"] for summary in mine),
             late,
+            min((Coordinate(*one["waiting"]) for one in mine if one.get("waiting")), default=None),
         )
     judged = {lane: lanes[lane].reading for lane in spec.source_reading.lanes}
     source_reading = replace(spec.source_reading, lanes=judged, weaknesses=tuple(dict.fromkeys(weaknesses)))

@@ -12,17 +12,23 @@ from recovery_api.domain.errors import AccessDenied, FencepostError
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.models import AuditStatus, Intent, Pipeline
+from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.schedules import aged_of
 from recovery_api.services.audits import audit_record
 from recovery_api.services.plans import plans_lapse
+from recovery_api.services.schedules import schedule_forget, schedule_pin
+from workers.evidence.ranges import EndSpec
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import (
     capability_of,
     evidence_directory,
+    evidence_forget,
     paths_read,
     request_make,
     session_open,
     sink_compare,
 )
+from workers.recovery.pinning import pin_of
 from workers.recovery.verdicts import audit_write
 
 
@@ -35,6 +41,8 @@ def audit_run(intent: Intent, report: Any) -> None:
     started_at = timezone.now()
     try:
         _audit(intent, report, started_at)
+        if intent.arguments.get("is_scheduled"):
+            evidence_forget(schedule_forget(intent.pipeline, now_get()))
     except AccessDenied as error:
         if not record_is_denied(intent.pipeline):
             raise
@@ -71,6 +79,12 @@ def audit_denied(intent: Intent, error: AccessDenied, started_at: datetime) -> N
 
 
 def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
+    aged = None
+    if intent.arguments.get("is_scheduled"):
+        aged = aged_of(intent.pipeline, now_get())
+        if aged is None:
+            _pin_only(intent, report)
+            return
     report(step="asking the sink")
     sink_compare(intent.pipeline)
     asked = intent.arguments.get("frontier")
@@ -78,9 +92,18 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
         intent.pipeline,
         evidence_directory("audits", str(intent.id)),
         frontier=frontier_from_row(asked) if asked else None,
+        aged=aged,
     )
-    with session_open(intent) as session, evidence_read(session, request, report) as found:
+    with session_open(intent, may_stay=True) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
     paths = paths_read(intent.pipeline)
     audit_write(intent.pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
+
+
+def _pin_only(intent: Intent, report: Any) -> None:
+    """A first scheduled audit has no frontier to judge at: it pins one, and is due again once that is a window old."""
+    report(step="pinning the frontier")
+    pipeline = intent.pipeline
+    pinned = EndSpec(pipeline.source.kind, pipeline.source.options).source().pin()
+    schedule_pin(intent, pin_of(pinned.lanes, now_get()), now_get())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from recovery_api.domain.grounds import Standing
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import RestoreFinding
+from recovery_api.domain.schedules import PinnedLane
 from recovery_api.models import Intent, Pipeline, Plan
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
@@ -41,6 +42,7 @@ from workers.evidence.grounds import Earlier, Remembered
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
+from workers.spark.on_demand import OnDemand
 from workers.spark.tasks import InProcess
 
 
@@ -81,6 +83,14 @@ def evidence_directory(*names: str) -> str:
     return str(path)
 
 
+def evidence_forget(directories: Iterable[str]) -> None:
+    """Removes what these readings wrote, where it lies in the evidence folder of now."""
+    folder = Path(settings.FENCEPOST_EVIDENCE_DIR).resolve()
+    for one in directories:
+        if folder in Path(one).resolve().parents:
+            shutil.rmtree(one, ignore_errors=True)
+
+
 def evidence_check(plan: Plan) -> None:
     """Before anything is asked of the sink: a claim that could only be refused, or put off, would fence the relay for it.
 
@@ -101,8 +111,9 @@ def request_make(
     generation: int | None = None,
     approved: str | None = None,
     excluded: pa.Table | None = None,
+    aged: Mapping[str, PinnedLane] | None = None,
 ) -> AuditRequest:
-    """What is to be read of `pipeline`, at its safe frontier unless another is asked.
+    """What is to be read of `pipeline`, at its safe frontier unless another is asked, or `aged`: one pinned a window ago.
 
     `plan`: it found what is safe, so that is not asked again; what it read is compared with what is read now.
     """
@@ -112,6 +123,7 @@ def request_make(
         sink=EndSpec(pipeline.sink.kind, pipeline.sink.options),
         evidence=evidence,
         frontier=dict(frontier or {}),
+        aged=aged,
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
         acknowledged=acknowledged_by_lane(pipeline),
         certified={lane: Certified(*found) for lane, found in certified_by_lane(pipeline).items()},
@@ -129,10 +141,10 @@ def request_make(
 
 
 @contextmanager
-def session_open(intent: Intent) -> Iterator[Any]:
+def session_open(intent: Intent, *, may_stay: bool = False) -> Iterator[Any]:
     """This process's Spark session, with the intent's tag on what this thread runs; none where an end lives in this process.
 
-    Where it runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
+    `may_stay`: it is opened only where the sides turn out too large for this process. Where it runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
     predecessor left running is interrupted first.
     """
     pipeline = intent.pipeline
@@ -141,11 +153,17 @@ def session_open(intent: Intent) -> Iterator[Any]:
         return
     if intent.spark_session_id:
         engine.job_interrupt(intent.spark_session_id, intent.spark_tag)
-    session = engine.session_get()
-    tag = engine.tag_make(f"intent {intent.id}")
-    intent_spark(intent, engine.session_of(session), tag, now_get())
-    with engine.engine_errors_mapped(), engine.job_tagged(session, tag):
-        yield session
+    with ExitStack() as held:
+
+        def opened() -> Any:
+            session = engine.session_get()
+            tag = engine.tag_make(f"intent {intent.id}")
+            intent_spark(intent, engine.session_of(session), tag, now_get())
+            held.enter_context(engine.engine_errors_mapped())
+            held.enter_context(engine.job_tagged(session, tag))
+            return session
+
+        yield OnDemand(settings.FENCEPOST_IN_PROCESS_ROWS, opened) if may_stay else opened()
 
 
 def sink_compare(pipeline: Pipeline) -> RestoreFinding:

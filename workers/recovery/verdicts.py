@@ -27,6 +27,7 @@ from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
+from workers.recovery.pinning import pin_of_evidence, waiting_of
 
 
 def lane_verdicts(found: Evidence, attested: Sequence[str] = ()) -> dict[str, Verdict]:
@@ -58,6 +59,7 @@ def audit_write(
     """
     judged = lane_verdicts(found, attested)
     total = verdict_total(judged)
+    is_scheduled = bool(intent and intent.arguments.get("is_scheduled"))
     counts = [verdict.counts for verdict in judged.values()]
     late_refute(pipeline, found, but)
     return audit_record(
@@ -74,7 +76,7 @@ def audit_write(
                 *late_says(found),
                 *_duplicates_says(found),
                 *_gaps_says(found),
-                *_above_says(found),
+                *_above_says(found, is_scheduled),
             ]
         ),
         givens=list(total.given),
@@ -100,6 +102,8 @@ def audit_write(
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
+        pin=pin_of_evidence(found),
+        waiting=waiting_of(found),
     )
 
 
@@ -237,11 +241,17 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     )
 
 
-def _above_says(found: Evidence) -> list[str]:
+def _above_says(found: Evidence, is_scheduled: bool) -> list[str]:
     """What lies above the frontier and is not judged yet, and what the frontier waits for."""
     said = []
     for lane in found.lanes.values():
-        if lane.stranded:
+        if lane.stranded and is_scheduled:
+            them = "event that was" if lane.stranded == 1 else "events that were"
+            way = "it may be on its way" if lane.stranded == 1 else "they may be on their way"
+            said.append(
+                f"Suspected above {found.spell(lane.frontier)}: {lane.stranded:,} {them} not accepted yet; {way}."
+            )
+        elif lane.stranded:
             said.append(f"Above {found.spell(lane.frontier)}, not judged: {lane.stranded} not accepted yet.")
         if lane.reading.safe.waits_for:
             said.append(f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}.")

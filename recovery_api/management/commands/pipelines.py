@@ -14,7 +14,7 @@ from recovery_api.management.auditing import audit_ask
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
-from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, status_lines
+from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, schedule_lines, status_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Sink, Source
 from recovery_api.rows import (
@@ -26,6 +26,7 @@ from recovery_api.rows import (
     recovery_as_row,
     status_as_row,
 )
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.plans import plan_list
@@ -92,13 +93,13 @@ class Command(FencepostCommand):
         return steps[options["what"]](now, options)
 
     def _list(self, now: datetime, options: dict[str, Any]) -> Shown:
-        rows = [status_as_row(status) for status in fleet_status(now)]
+        rows = [status_as_row(status) for status in fleet_status(now_get())]
         code = exit_code_worst(row["exit_code"] for row in rows) if options["check"] else DONE
         return Shown({"pipelines": rows}, status_lines(rows), code)
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])
-        status = pipeline_status(pipeline, now)
+        status = pipeline_status(pipeline, now_get())
         plans = [plan_as_row(plan) for plan in plan_list(pipeline).select_related("pipeline__source")[:SHOWN_PLANS]]
         body = {
             **pipeline_as_row(pipeline),
@@ -107,7 +108,7 @@ class Command(FencepostCommand):
             "recovery": recovery_as_row(status.recovery) if status.recovery else None,
             "plans": plans,
         }
-        lines = [*pipeline_lines(body), *status_lines([body["status"]])]
+        lines = [*pipeline_lines(body), *status_lines([body["status"]]), *schedule_lines(body["status"])]
         lines += [f"  plan {row['plan']}: {row['state'].replace('_', ' ')}, {row['created_at'][:19]}Z" for row in plans]
         if status.recovery:
             lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")

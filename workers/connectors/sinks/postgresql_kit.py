@@ -177,6 +177,7 @@ class PostgresqlKit:
         assert row is not None
         flush_wait(connection, self.address)
         identity, last_entry, oldest_open, snapshot = row
+        grid = record.grid_read(connection, self.kit.schema)
         if snapshot is None:  # a replica cannot export one
             raise Unsuitable(
                 "the sink", "this server is a replica: it cannot be read as one", "Connect to the primary."
@@ -188,9 +189,9 @@ class PostgresqlKit:
                 "generation": generation,
                 "oldest_open": oldest_open,
                 "last_entry": last_entry,
-                "grid": record.grid_read(connection, self.kit.schema),
+                "grid": grid,
             },
-            lanes=record.lanes_read(connection, self.kit.schema),
+            lanes=record.lanes_read(connection, self.kit.schema, grid),
             is_complete=not is_replica,
             fence=fence,
         )

@@ -6,7 +6,7 @@ snapshot (no scan, no sort). A poor sample makes uneven blocks, never wrong ones
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, LiteralString
 
 import numpy as np
@@ -99,12 +99,17 @@ def latest_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, A
     return sample(found, list(names), order, "The record holds no row yet.")
 
 
-def lanes_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, LaneReading]:
-    """The record's lanes with the lowest and highest coordinate of each. A record has no safe frontier: it says so."""
+def lanes_read(connection: psycopg.Connection[Any], schema: str, grid: Mapping[str, Any]) -> dict[str, LaneReading]:
+    """The record's lanes with the lowest and highest coordinate of each, and by `grid` about how many rows.
+
+    A record has no safe frontier: it says so.
+    """
     unsaid = SafeFrontier(None, "acceptance record", "A record says nothing of what may still be committed.")
     query = sql.SQL(_LANES).format(schema=sql.Identifier(schema))
     return {
-        lane: LaneReading(lane, Coordinate(*high), Coordinate(*low), None, unsaid)
+        lane: LaneReading(
+            lane, Coordinate(*high), Coordinate(*low), None, unsaid, grid[lane]["rows"] if lane in grid else 0
+        )
         for lane, *rest in connection.execute(query)
         for low, high in [(rest[:2], rest[2:])]
     }

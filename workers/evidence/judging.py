@@ -1,0 +1,69 @@
+"""Both ends' open readings, judged range by range or by message id, on the engine or in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from recovery_api.domain.identity import Identity
+from workers.connectors.protocols.source import Source
+from workers.connectors.readings import CoordinateRange, Reading
+from workers.evidence.ids import ids_judge
+from workers.evidence.kernel import LaneQuestion
+from workers.evidence.left_out import left_out_tell
+from workers.evidence.ranges import MeetSpec, ranges_judge
+
+if TYPE_CHECKING:
+    from workers.evidence.read import AuditRequest
+
+
+def ends_judge(
+    request: AuditRequest,
+    source: Source,
+    readings: tuple[Reading, Reading],
+    questions: dict[str, LaneQuestion],
+    progress: Callable[..., None],
+    session: Any,
+    most_rows: int | None,
+) -> tuple[MeetSpec, list[dict[str, Any]], Identity | None]:
+    """What was asked, a summary a range, and how ids were compared. With `most_rows` a lane is one piece, and no larger.
+
+    Raises: TooManyRows where it is.
+    """
+    source_reading, sink_reading = readings
+    parts = request.parts if most_rows is None else 1
+    ranges = tuple(
+        range_
+        for lane in questions
+        for range_ in (
+            source.split(source_reading, lane, parts)
+            if lane in source_reading.lanes
+            else [CoordinateRange(lane, None, None)]
+        )
+    )
+    spec = MeetSpec(
+        request.source,
+        request.sink,
+        source_reading,
+        sink_reading,
+        ranges,
+        questions,
+        request.width,
+        request.evidence,
+        request.approved,
+        request.excluded,
+        {lane: one.frontier for lane, one in request.earlier.items()},
+        most_rows,
+    )
+    progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
+    identity = None
+    if sink_reading.ids is None:
+        summaries = ranges_judge(session, spec)
+        spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
+    else:
+        certified = {lane: one.frontier for lane, one in request.certified.items()}
+        judged = ids_judge(session, spec, parts, request.earlier, certified)
+        summaries, identity = judged.summaries, judged.identity
+    progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
+    return spec, summaries, identity
