@@ -106,6 +106,16 @@ def spark(_spark_session: None) -> Any:
     return session_get()
 
 
+@pytest.fixture(autouse=True)
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test marked `spark` has its work done there, however small; processes that it starts are told so, too."""
+    if request.node.get_closest_marker("spark"):
+        from django.conf import settings
+
+        monkeypatch.setattr(settings, "FENCEPOST_IN_PROCESS_ROWS", 0)
+        monkeypatch.setenv("FENCEPOST_IN_PROCESS_ROWS", "0")
+
+
 def database_url(dsn: str) -> str:
     """A psycopg dsn as the URL that DATABASE_URL takes."""
     part = conninfo_to_dict(dsn)

@@ -108,7 +108,7 @@ def people(transactional_db: None) -> None:
 
 
 @pytest.fixture
-def world(people: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def world(people: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """A pipeline that owes twelve events in two ranges; its plan's author may approve."""
     made = world_make(database_factory, tmp_path, target=True)
     made.pipeline.requires_other_approver = False

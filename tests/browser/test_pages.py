@@ -27,7 +27,7 @@ from recovery_api.services.tokens import token_create
 from tests.browser.conftest import WAIT_MS, Worker, axe_violations
 from tests.integration.recovery.world import World, run
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 NOT_PAGES = {"event-content", "plan-events", "recovery-certificate-json"}
 """Routes that give a file, or a part of a page, and no page."""

@@ -7,7 +7,6 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -23,12 +22,12 @@ from workers.demo.visit import incident_leave
 from workers.demo.world import World as DemoWorld
 from workers.demo.world import world_build
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 INTERACTIONS_AT_MOST = 8
 
 
 @pytest.fixture
-def left(people: None, postgres_admin_dsn: str, tmp_path: Path, spark: Any) -> Iterator[DemoWorld]:
+def left(people: None, postgres_admin_dsn: str, tmp_path: Path) -> Iterator[DemoWorld]:
     """The incident that `make demo` leaves: relay killed, events lost behind its cursor, audited, not recovered."""
     prefix = f"t_{secrets.token_hex(3)}_"
     try:

@@ -6,7 +6,6 @@ import datetime as dt
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -26,7 +25,7 @@ OURS = [Point.INTENT_TAKEN, Point.DURING_READ, Point.BEFORE_APPEND, Point.BEFORE
 
 
 @pytest.fixture
-def table(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> TableWorld:
+def table(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> TableWorld:
     world = table_world_make(database_factory, tmp_path)
     world.commit(KEYS)
     world.deliver(["e2"])

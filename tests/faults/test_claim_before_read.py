@@ -12,7 +12,7 @@ from tests.integration.recovery.world import World
 from tests.zygote import forked
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("point", [Point.AFTER_CLAIM, Point.DURING_READ, Point.BEFORE_FIRE])

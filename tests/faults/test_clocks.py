@@ -18,7 +18,7 @@ from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def worker(intent_id: object, name: str, hours: float, **env: str) -> subprocess.Popen[str]:

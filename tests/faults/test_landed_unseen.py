@@ -19,7 +19,7 @@ from tests.integration.recovery.world import World, run
 from tests.zygote import forked
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def die_at(point: Point, intent: Any, marker: Path) -> None:

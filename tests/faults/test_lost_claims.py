@@ -17,7 +17,7 @@ from tests.faults.test_recovery_crashes import finish, worker
 from tests.integration.recovery.world import World
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "goes on"])

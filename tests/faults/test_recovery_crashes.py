@@ -19,7 +19,15 @@ from tests.integration.recovery.world import World
 from tests.zygote import Forked, forked
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
+
+ON_THE_ENGINE = (Point.DURING_READ, Point.DURING_STAGING, Point.BEFORE_FIRE, Point.AFTER_FIRE)
+"""Where a killed worker leaves a job behind, or what one has staged. Elsewhere this process judges, as it does small sides."""
+
+
+def marked(point: Point) -> Any:
+    return pytest.param(point, marks=[pytest.mark.spark] if point in ON_THE_ENGINE else [])
+
 
 KEYS = ["e1", "e2", "e3", "e4"]
 
@@ -39,7 +47,7 @@ def finish(process: Forked) -> tuple[int, str]:
     return process.returncode, errors
 
 
-@pytest.mark.parametrize("point", [point for point in Point if "." not in point])
+@pytest.mark.parametrize("point", [marked(point) for point in Point if "." not in point])
 def test_a_successor_ends_what_a_killed_worker_left(world: World, tmp_path: Path, point: Point) -> None:
     world.commit(KEYS[:2])
     world.commit(KEYS[2:])
@@ -61,7 +69,7 @@ def test_a_successor_ends_what_a_killed_worker_left(world: World, tmp_path: Path
     assert sorted(world.accepted_keys()) == KEYS
 
 
-@pytest.mark.parametrize("point", [Point.DURING_STAGING, Point.AFTER_FIRE])
+@pytest.mark.parametrize("point", [marked(Point.DURING_STAGING), marked(Point.AFTER_FIRE)])
 def test_a_recovery_in_parts_is_ended_by_the_third_worker_after_two_died_between_and_within_its_parts(
     world: World, tmp_path: Path, point: Point
 ) -> None:

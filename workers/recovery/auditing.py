@@ -94,7 +94,7 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
         frontier=frontier_from_row(asked) if asked else None,
         aged=aged,
     )
-    with session_open(intent, may_stay=True) as session, evidence_read(session, request, report) as found:
+    with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
     paths = paths_read(intent.pipeline)

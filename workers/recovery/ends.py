@@ -141,10 +141,11 @@ def request_make(
 
 
 @contextmanager
-def session_open(intent: Intent, *, may_stay: bool = False) -> Iterator[Any]:
-    """This process's Spark session, with the intent's tag on what this thread runs; none where an end lives in this process.
+def session_open(intent: Intent) -> Iterator[Any]:
+    """Where the intent's readings are judged: this process while both ends are small, or where one lives in it; else its
+    Spark session, with the intent's tag on what this thread runs.
 
-    `may_stay`: it is opened only where the sides turn out too large for this process. Where it runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
+    Where that runs is written in the intent before anything does, so that a successor can find and interrupt it; what a
     predecessor left running is interrupted first.
     """
     pipeline = intent.pipeline
@@ -163,7 +164,7 @@ def session_open(intent: Intent, *, may_stay: bool = False) -> Iterator[Any]:
             held.enter_context(engine.job_tagged(session, tag))
             return session
 
-        yield OnDemand(settings.FENCEPOST_IN_PROCESS_ROWS, opened) if may_stay else opened()
+        yield OnDemand(settings.FENCEPOST_IN_PROCESS_ROWS, opened)
 
 
 def sink_compare(pipeline: Pipeline) -> RestoreFinding:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from workers.connectors.readings import Reading
-from workers.spark.tasks import InProcess
+from workers.spark.tasks import Choosing, InProcess
 
 T = TypeVar("T")
 
@@ -24,21 +24,29 @@ class TooManyRows(Exception):
     """A piece of work reads more rows than this process is meant to hold."""
 
 
-class OnDemand:
-    """In place of a session: this process while both ends have fewer than `rows` rows, else what `opened` opens."""
+class OnDemand(Choosing):
+    """In place of a session: this process while both ends have fewer than `rows` rows, else what `opened` opens.
+
+    What follows a reading (staging, appending, inspecting its batch) runs where that was judged: `chosen`.
+    """
 
     def __init__(self, rows: int, opened: Callable[[], Any]) -> None:
         self.rows = rows
         self._opened = opened
+        self._session: Any = None
 
     def judged(self, readings: Iterable[Reading], judge: Callable[[Any, int | None], T]) -> T:
         """`judge(session, most)`'s answer; `most`: how many rows it may hold of one end's piece. None: any number."""
         if all(rows_estimated(reading) < self.rows for reading in readings):
+            self.chosen = InProcess()
             try:
-                return judge(InProcess(), READ_MORE * self.rows)
+                return judge(self.chosen, READ_MORE * self.rows)
             except TooManyRows:
                 pass  # the estimate was wrong
-        return judge(self._opened(), None)
+        if self._session is None:
+            self._session = self._opened()
+        self.chosen = self._session
+        return judge(self.chosen, None)
 
 
 def rows_estimated(reading: Reading) -> int:

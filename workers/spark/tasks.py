@@ -27,21 +27,33 @@ Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class InProcess:
-    """In place of a session: the tasks of a job run one after another in this process. For ends that live in its memory."""
+    """In place of a session: the tasks of a job run one after another in this process."""
 
     def run(self, count: int, task: Task) -> list[dict[str, Any]]:
         work = (pa.record_batch({"id": pa.array([index], pa.int64())}) for index in range(count))
         return [row for batch in work for answer in task(iter([batch])) for row in answer.to_pylist()]
 
 
+class Choosing:
+    """In place of a session: where the newest reading was judged (`workers.spark.on_demand`)."""
+
+    chosen: Any = None
+
+
+def session_chosen(session: Any) -> Any:
+    """Where tasks run: what a session that chooses has chosen, else the session itself."""
+    return session.chosen if isinstance(session, Choosing) else session
+
+
 def tasks_run(session: Any, count: int, task: Task, rows_a_task: int = 1) -> list[dict[str, Any]]:
     """Run `task` over the indexes below `count` and return their summaries by index. Raises a task's own error."""
     if count == 0:
         return []
-    if isinstance(session, InProcess):
-        rows = session.run(count, task)
+    engine = session_chosen(session)
+    if isinstance(engine, InProcess):
+        rows = engine.run(count, task)
     else:
-        frame = session.range(0, count, 1, math.ceil(count / rows_a_task)).mapInArrow(task, SUMMARY_DDL)
+        frame = engine.range(0, count, 1, math.ceil(count / rows_a_task)).mapInArrow(task, SUMMARY_DDL)
         with engine_errors_mapped():
             rows = frame.select("range", "lane", "summary", "error").toArrow().to_pylist()
     error_rows_raise(json.loads(row["error"]) for row in rows if row["error"])

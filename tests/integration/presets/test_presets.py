@@ -31,7 +31,6 @@ def made(shop: Shop, name: str) -> None:
     shop.fill(preset)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", AUDITED)
 def test_an_audit_finds_what_the_librarys_relay_left_behind(shop: Shop, spark: object, name: str) -> None:
     preset = preset_get(name)
@@ -53,7 +52,6 @@ def test_an_audit_finds_what_the_librarys_relay_left_behind(shop: Shop, spark: o
         assert found.status == preset.example.share_lock, (found.says, found.givens)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in AUDITED])
 def test_where_the_library_takes_away_what_it_delivered_no_verdict_is_clean(
     shop: Shop, spark: object, name: str
@@ -109,7 +107,6 @@ def test_a_table_without_an_order_is_refused_with_the_exact_statement(shop: Shop
     assert shop.test(preset)["is_usable"]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", SINKS)
 def test_a_librarys_inbox_tells_what_one_consumer_did_not_get(shop: Shop, spark: object, name: str) -> None:
     """Message ids alone: complete by identity, never exactly once. A row that was only received is no acceptance."""
@@ -184,7 +181,6 @@ def test_who_may_choose_a_number_is_named_and_a_preset_proves_nothing(shop: Shop
         shop.run.execute(f'DROP OWNED BY "{writer}"; DROP ROLE "{writer}"'.encode())
 
 
-@pytest.mark.spark
 def test_rc_70_rows_that_were_deleted_are_no_evidence_of_delivery(shop: Shop, spark: object) -> None:
     """RC-70: the table holds the last one, the sink has the first; of those between nothing can be known."""
     preset = preset_get("masstransit")

@@ -9,8 +9,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from recovery_api.presets import preset_get
 from tests.integration.presets.library_table import LOST, SENT, Shop
 from tests.integration.presets.test_command import run
@@ -25,7 +23,6 @@ def commands() -> list[list[str]]:
     return [shlex.split(found) for found in re.findall(r"^    \./fencepost (.*)$", block, re.M)]
 
 
-@pytest.mark.spark
 def test_three_commands_lead_from_a_preset_to_the_first_audit(shop: Shop, spark: object) -> None:
     marten = preset_get("marten")
     shop.make(marten)

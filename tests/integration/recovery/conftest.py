@@ -16,12 +16,10 @@ def _settings(settings: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def world(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def world(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     return world_make(database_factory, tmp_path)
 
 
 @pytest.fixture
-def world_with_target(
-    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
-) -> World:
+def world_with_target(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     return world_make(database_factory, tmp_path, target=True)

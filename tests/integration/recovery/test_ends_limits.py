@@ -20,8 +20,6 @@ from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import intent_run
 
-pytestmark = pytest.mark.spark
-
 
 def busy_fire(world: World, seconds: float) -> None:
     """Every landing at this sink is at work for so long."""

@@ -19,8 +19,6 @@ from tests.integration.recovery.world import World, run, world_make
 from workers.faults import Point
 from workers.runners import intent_run
 
-pytestmark = pytest.mark.spark
-
 NUMBERED = {
     "coordinate": ["id"],
     "coordinate_spelling": "bigint",
@@ -31,7 +29,7 @@ NUMBERED = {
 
 
 @pytest.fixture
-def numbered(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def numbered(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """The outbox with its number alone as the coordinate, under the share lock; a superuser owns it."""
     world = world_make(database_factory, tmp_path, source_more=NUMBERED)
     source(world, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey, ADD PRIMARY KEY (id)")

@@ -27,7 +27,7 @@ from tests.integration.postgresql.id_tables import MASSTRANSIT, OF_MASSTRANSIT, 
 from tests.integration.recovery.world import run
 from workers.recovery.ends import request_make
 
-pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Ids:
@@ -85,7 +85,7 @@ class Ids:
 
 
 @pytest.fixture
-def ids(database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> Ids:
+def ids(database_factory: Callable[[str], str], tmp_path: Path) -> Ids:
     return Ids(database_factory, tmp_path)
 
 

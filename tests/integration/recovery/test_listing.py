@@ -6,7 +6,6 @@ import hashlib
 import json
 
 import psycopg
-import pytest
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_parse
@@ -22,8 +21,6 @@ from recovery_api.selectors.findings import (
 from recovery_api.services.event_reads import KEPT_FOR, event_contents_purge, event_read_request
 from recovery_api.services.findings import LISTINGS_KEPT
 from tests.integration.recovery.world import World, run
-
-pytestmark = pytest.mark.spark
 
 
 def place(world: World, key: str) -> Coordinate:

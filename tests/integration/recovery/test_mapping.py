@@ -16,8 +16,6 @@ from recovery_api.services.ends import sink_create, source_create, source_update
 from recovery_api.services.pipelines import pipeline_create
 from tests.integration.recovery.world import run, world_make
 
-pytestmark = pytest.mark.spark
-
 SOURCE = """
 CREATE TABLE orders (id bigint PRIMARY KEY, number text);
 INSERT INTO orders VALUES (7, 'A-7'), (8, 'A-8');

@@ -16,8 +16,6 @@ from workers.connectors.sinks.kit import KIT_VERSION, kit_sql
 from workers.connectors.sinks.kit.releases import releases
 from workers.connectors.sinks.kit.upgrade import kit_upgrade
 
-pytestmark = pytest.mark.spark
-
 OLDER = [release for release in releases() if release.version < KIT_VERSION][-1]
 
 

@@ -15,8 +15,6 @@ from recovery_api.models import Plan, PlanState, Recovery, RecoveryOutcome
 from recovery_api.services.recoveries import recovery_request
 from tests.integration.recovery.world import World, run, world_make
 
-pytestmark = pytest.mark.spark
-
 EFFECT = """
 CREATE TABLE state ("key" text PRIMARY KEY, content jsonb);
 CREATE FUNCTION remember(lane text, "position" bigint, ordinal bigint, op text, key text, content jsonb) RETURNS void

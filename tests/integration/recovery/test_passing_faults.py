@@ -19,8 +19,6 @@ from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import intent_run
 
-pytestmark = pytest.mark.spark
-
 
 def worker(intent: Intent, **env: str) -> Forked:
     return forked("tests.faults.run_intent", str(intent.id), "w", env=environment(**env))

@@ -14,8 +14,6 @@ from recovery_api.rows import plan_as_row
 from recovery_api.services.omissions import omission_acknowledge
 from tests.integration.recovery.world import World
 
-pytestmark = pytest.mark.spark
-
 
 def test_events_that_fit_several_classes_are_counted_in_the_first(
     world: World, capsys: pytest.CaptureFixture[str]

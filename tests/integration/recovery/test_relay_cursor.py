@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import psycopg
-import pytest
 
 from tests.integration.recovery.world import World
-
-pytestmark = pytest.mark.spark
 
 CURSOR = {
     "cursor_table": "relay_cursor",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -21,13 +20,11 @@ from recovery_api.services.recoveries import recovery_want
 from tests.integration.recovery.test_relay_cursor import CURSOR
 from tests.integration.recovery.world import World, run, world_make
 
-pytestmark = pytest.mark.spark
-
 DRAWN = {"coordinate": ["id"], "coordinate_spelling": "bigint", "grace_seconds": 1}
 
 
 @pytest.fixture
-def world_drawn(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def world_drawn(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """Coordinates are drawn numbers, and nothing but a grace says which of them may still commit."""
     return world_make(database_factory, tmp_path, source_more=DRAWN)
 

@@ -26,8 +26,6 @@ from workers import heart, runners
 from workers.faults import Point
 from workers.stopping import stop_ask, stop_withdraw
 
-pytestmark = pytest.mark.spark
-
 
 def until(holds: Callable[[], Any], within_seconds: float = 120) -> None:
     """Wait until `holds`, which looks at rows that another process writes."""

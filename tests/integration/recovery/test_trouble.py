@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 from django.utils import timezone
 
 from recovery_api.models import Intent, PlanState, RecoveryOutcome
@@ -18,8 +17,6 @@ from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run, world_make
 from tests.zygote import forked
 from workers.runners import intent_run
-
-pytestmark = pytest.mark.spark
 
 
 def failing(intent: Intent) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from recovery_api.domain.errors import Refused
 from recovery_api.models import EventKind, RecoveryOutcome
 from tests.integration.recovery.world import World, run
 
-pytestmark = pytest.mark.spark
-
 
 def test_who_holds_the_older_of_two_generations_is_fenced_whole_and_a_fresh_one_recovers(world: World) -> None:
     """RC-42: the one that stayed in use held the older number: fenced, nothing accepted, a fresh one before any retry."""

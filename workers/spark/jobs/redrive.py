@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
 from workers.connectors.protocols.record import OrderedRecord
@@ -23,7 +24,7 @@ from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence
 from workers.evidence.store import part_write
 from workers.spark.session import engine_errors_mapped
-from workers.spark.tasks import summary_row, tasks_run
+from workers.spark.tasks import InProcess, session_chosen, summary_row, tasks_run
 
 SLICES_A_TASK = 2
 """A task costs 0.1 s before it begins, and staging a slice little more."""
@@ -62,7 +63,12 @@ def later_keys_count(session: Any, directory: str) -> LaterKeys:
     found = Path(directory) / LATER_KEYS
     if not found.exists():
         return LaterKeys()
-    keys = session.read.parquet(str(found.resolve())).select("key").distinct()
+    engine = session_chosen(session)
+    if isinstance(engine, InProcess):
+        held = ds.dataset(sorted(map(str, found.glob("*.parquet"))), format="parquet").to_table(columns=["key"])
+        named = sorted(held["key"].unique().to_pylist())
+        return LaterKeys(len(named), tuple(named[:LATER_KEYS_NAMED]))
+    keys = engine.read.parquet(str(found.resolve())).select("key").distinct()
     first = keys.orderBy("key").limit(LATER_KEYS_NAMED).select("key")
     with engine_errors_mapped():
         return LaterKeys(keys.count(), tuple(first.toArrow()["key"].to_pylist()))
