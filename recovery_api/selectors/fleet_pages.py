@@ -45,8 +45,8 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
     recovery = Recovery.objects.filter(pipeline=OuterRef("pk")).order_by("-created_at")
     of_recovery = {f"recovery_{name}": Subquery(recovery.values(name)[:1]) for name in RUN_COLUMNS}
     waiting = Exists(Plan.objects.filter(pipeline=OuterRef("pk"), state=PlanState.READY))
-    columns = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting")
-    columns = (*columns, "schedule__next_due_at", "schedule__due_at", *of_recovery)
+    own = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting")
+    columns = (*own, "schedule__next_due_at", "schedule__due_at", *of_recovery)
     rows = list(pipeline_list().order_by("name").annotate(is_waiting=waiting, **of_recovery).values(*columns))
     readings: dict[int, list[RecordReading]] = {}
     standing = Audit.objects.filter(is_standing=True, void_since__isnull=True, pipeline__retired_at__isnull=True)

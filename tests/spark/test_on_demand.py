@@ -23,7 +23,6 @@ SAME = (
     "duplicate_count",
     "obligation_count",
     "accepted_count",
-    "findings",
     "groups",
     "evidence_rows",
     "matching",
@@ -66,6 +65,8 @@ def test_small_sides_are_judged_here_as_the_engine_judges_them(made: Callable[..
         assert {name: row[name] for name in ("counts", "history", "status")} == {
             name: engine.lanes[lane][name] for name in ("counts", "history", "status")
         }
+    pages = [sorted(one.findings, key=lambda row: (row["coordinate"], row["finding"])) for one in found]
+    assert pages[0] == pages[1] != []  # in the order of their parts, of which the engine makes several
     rows_of = [list(one.listing.order_by("number").values_list("finding", "position", "ordinal")) for one in found]
     assert rows_of[0] == rows_of[1] != []
 

@@ -13,6 +13,7 @@ from tests.guards.listed import (
     mapping,
     protocol,
     rights,
+    schedules,
     unfenced,
     values,
     verdicts,
@@ -31,4 +32,5 @@ GUARDS: tuple[Guard, ...] = (
     *values.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,
+    *schedules.GUARDS,
 )
