@@ -21,7 +21,9 @@ def sink_list() -> QuerySet[Sink]:
 
 
 def pipeline_list() -> QuerySet[Pipeline]:
-    return Pipeline.objects.filter(retired_at__isnull=True).select_related("source", "sink").order_by("name")
+    return (
+        Pipeline.objects.filter(retired_at__isnull=True).select_related("source", "sink", "delivery").order_by("name")
+    )
 
 
 def source_get(name: str) -> Source:

@@ -78,6 +78,12 @@ class MeetSpec:
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
     earlier: Mapping[str, Coordinate] = field(default_factory=dict)
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
+    delivery: EndSpec | None = None
+    """The end that is fired into; None: `sink`, as record and delivery in one."""
+
+    @property
+    def fired_into(self) -> EndSpec:
+        return self.delivery or self.sink
 
 
 def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:

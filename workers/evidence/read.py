@@ -70,7 +70,7 @@ class AuditRequest:
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
     exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
-    one clock that orders readings.
+    one clock that orders readings. `sink` is the record; `delivery` the end that is fired into, None: the record itself.
     """
 
     source: EndSpec
@@ -91,6 +91,7 @@ class AuditRequest:
     approved: str | None = None
     excluded: pa.Table | None = None
     clock: Callable[[], datetime] = _utc_now
+    delivery: EndSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             request.approved,
             request.excluded,
             {lane: one.frontier for lane, one in request.earlier.items()},
+            request.delivery,
         )
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
         identity = None

@@ -16,9 +16,9 @@ from recovery_api.services.audits import audit_record
 from recovery_api.services.plans import plans_lapse
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import (
-    capability_of,
     evidence_directory,
     paths_read,
+    record_capability_of,
     request_make,
     session_open,
     sink_compare,
@@ -44,7 +44,7 @@ def audit_run(intent: Intent, report: Any) -> None:
 def record_is_denied(pipeline: Pipeline) -> bool:
     """Whether the login may not read the sink's record now."""
     try:
-        return not capability_of(pipeline).can_read_record
+        return not record_capability_of(pipeline).can_read_record
     except FencepostError as error:
         return isinstance(error, AccessDenied)
 
