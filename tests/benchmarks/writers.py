@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from tests.benchmarks.measure import databases, say
+from tests.pins import pin
 from workers.connectors.registry import source_make
 
 PER_SECOND = 5_000
@@ -59,7 +60,7 @@ def _round(dsn: str, place: Path, source: object) -> tuple[float, int]:
     def audit() -> None:
         nonlocal pinned
         while not over.wait(1.0):
-            source.pin()  # type: ignore[attr-defined]
+            pin(source)  # type: ignore[attr-defined]
             pinned += 1
 
     auditing = threading.Thread(target=audit, daemon=True)
