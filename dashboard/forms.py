@@ -91,7 +91,15 @@ class PipelineForm(OptionsForm):
 
     name = forms.CharField(max_length=200, help_text="What people call it. 1 to 200 characters, no slash, comma or =.")
     source = forms.ChoiceField(help_text="The authority of the committed history.")
-    sink = forms.ChoiceField(help_text="A sink serves one pipeline; those that serve one already are not offered.")
+    sink = forms.ChoiceField(
+        help_text="The record: what was accepted is read there. A sink serves one pipeline; those that serve one already are not offered."
+    )
+    delivery = forms.ChoiceField(
+        required=False,
+        label="Delivered through",
+        help_text="Another sink, where events are sent to one place and what was accepted is read from another. Left out: the "
+        "sink above. Only sinks that can be sent to are offered.",
+    )
     scope_kind = forms.ChoiceField(
         label="Scope",
         choices=[("every", "every key"), ("some", "only these keys")],
@@ -109,14 +117,26 @@ class PipelineForm(OptionsForm):
         required=False, help_text="Leave it out and a plan is approved by another person than its author."
     )
 
-    def __init__(self, *args: Any, sources: list[str], sinks: list[str], has_ends: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        sources: Iterable[str] = (),
+        sinks: Iterable[str] = (),
+        deliveries: Iterable[str] = (),
+        has_ends: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         if has_ends:
             _choices(self.fields["source"], sources)
             _choices(self.fields["sink"], sinks)
+            _choices(self.fields["delivery"], deliveries, "the sink itself")
         else:
-            for name in ("name", "source", "sink"):
+            for name in ("name", "source", "sink", "delivery"):
                 del self.fields[name]
+
+    def _later(self) -> set[str]:
+        return super()._later() | {"delivery"}
 
     def keys(self) -> list[str] | None:
         """The scope: None for every key. An empty list is passed on, and refused where it is kept."""
@@ -211,6 +231,6 @@ def _default_says(option: Option) -> str:
     return f"When left out: {shown(option.default)}."
 
 
-def _choices(field: forms.Field, names: list[str]) -> None:
+def _choices(field: forms.Field, names: Iterable[str], none: str = "choose one") -> None:
     assert isinstance(field, forms.ChoiceField)
-    field.choices = [("", "choose one"), *((name, name) for name in names)]
+    field.choices = [("", none), *((name, name) for name in names)]

@@ -53,7 +53,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Source: (("name", "kind", "tested_at"), ("kind",)),
     Sink: (("name", "kind", "tested_at", "said_counter", "said_fence", "restored_at"), ("kind",)),
-    Pipeline: (("name", "source", "sink", "requires_other_approver"), ()),
+    Pipeline: (("name", "source", "sink", "delivery", "requires_other_approver"), ()),
     Schedule: (("pipeline", "next_due_at", "due_at", "last_due_at", "waiting_since"), ()),
     Intent: (("id", "action", "pipeline", "state", "taken_by", "attempts", "created_at"), ("action", "state")),
     Audit: (

@@ -33,9 +33,10 @@ from recovery_api.models import (
     Sink,
     Token,
 )
-from recovery_api.selectors.drills import passed_at
+from recovery_api.selectors.drills import passed_at, pipeline_passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.plans import plan_attestations_asked
 from recovery_api.selectors.recoveries import recovery_attested, recovery_steering
 from recovery_api.selectors.timelines import event_data
@@ -44,7 +45,6 @@ from recovery_api.services.presets import preset_filled
 from recovery_api.wide_numbers import wide_as_text
 
 Row = dict[str, Any]
-
 
 TOKEN_SHOWN = 8
 
@@ -82,10 +82,15 @@ def end_as_row(end: End, reader: str = "") -> Row:
 
 
 def pipeline_as_row(pipeline: Pipeline) -> Row:
+    """`strategy` None: an end was not tested, so that nothing is known of what a recovery may be."""
+    allows = pipeline_allows(pipeline)
     return {
         "name": pipeline.name,
         "source": pipeline.source.name,
         "sink": pipeline.sink.name,
+        "delivery": pipeline.delivery.name if pipeline.delivery else None,
+        "strategy": allows.strategy.name if allows else None,
+        "strategy_says": allows.says if allows else "",
         "scope": pipeline.scope,
         "options": pipeline_options_parse(pipeline.options),
         "requires_other_approver": pipeline.requires_other_approver,
@@ -106,7 +111,7 @@ def status_as_row(status: PipelineStatus) -> Row:
         "audited_at": _time(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
         "recovery": str(status.recovery.id) if status.recovery else None,
-        "drill_passed_at": _time(passed_at(status.pipeline.sink)),
+        "drill_passed_at": _time(pipeline_passed_at(status.pipeline)),
         "suspected": status.audit.suspected_count if status.audit else None,
         "schedule": status.schedule.as_row(),
     }

@@ -17,10 +17,5 @@ def stop_ask(*_: object, **__: object) -> None:
     _asked[0] = 1
 
 
-def stop_withdraw() -> None:
-    """Not told any more: for a process that goes on to do other things."""
-    _asked[0] = 0
-
-
 def is_stop_asked() -> bool:
     return bool(_asked[0])

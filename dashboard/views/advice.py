@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import RecoveryState
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.pairs import restored_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Advice:
 def advice_of(status: PipelineStatus, now: datetime) -> Advice:
     """The next step for whoever is on call. One step, even where several would do."""
     recovery, audit = status.recovery, status.audit
-    if status.pipeline.sink.restored_at is not None:
+    if restored_of(status.pipeline) is not None:
         return Advice("Settle the sink: it is made safe and audited in full. Until then nothing is delivered.")
     if recovery is not None and recovery.state != RecoveryState.FINISHED:
         says = (

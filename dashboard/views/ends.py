@@ -24,6 +24,7 @@ from recovery_api.models.plans import WAITING_STATES
 from recovery_api.selectors.ends import sink_get, source_get
 from recovery_api.selectors.ends import sink_list as sinks
 from recovery_api.selectors.ends import source_list as sources
+from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.registry import end_history, pipelines_of
 from recovery_api.services.ends import connection_test_request, sink_update, source_update
 from recovery_api.services.presets import preset_filled
@@ -42,9 +43,10 @@ def end_list(request: HttpRequest, word: str) -> HttpResponse:
         number = page_read(given)
     except FencepostError as error:
         return error_page(request, error, back=request.path)
-    found = (sources() if word == "source" else sinks()).annotate(
-        used_by=Count("pipelines", filter=Q(pipelines__retired_at__isnull=True))
-    )
+    used = Count("pipelines", filter=Q(pipelines__retired_at__isnull=True), distinct=True)
+    if word == "sink":
+        used += Count("pipelines_fed", filter=Q(pipelines_fed__retired_at__isnull=True), distinct=True)
+    found = (sources() if word == "source" else sinks()).annotate(used_by=used)
     if text := given.get("q"):
         found = found.filter(Q(name__icontains=text) | Q(kind__icontains=text))
     page = Paginator(found, PAGE).get_page(number)
@@ -161,6 +163,8 @@ def _context(word: str, found: End) -> dict[str, Any]:
     }
     if isinstance(found, Sink):
         context |= reading_context(found, None) | drills_context(found)
+        if context["pair"] is not None:
+            context["recovery_says"] = context["allows"].says if context["allows"] else ""
     return context
 
 
@@ -178,6 +182,7 @@ def _test_context(word: str, found: End) -> dict[str, Any]:
 
 def _use(found: End) -> dict[str, Any]:
     """What uses this end, and how many plans wait on it."""
-    pipelines = list(pipelines_of(found))
+    pipelines = list(pipelines_of(found).select_related("sink", "delivery"))
     waiting = Plan.objects.filter(pipeline__in=pipelines, state__in=WAITING_STATES).count() if pipelines else 0
-    return {"used_by": pipelines, "waiting_plans": waiting}
+    pair = next((one for one in pipelines if isinstance(found, Sink) and one.delivery_id is not None), None)
+    return {"used_by": pipelines, "waiting_plans": waiting, "pair": pair, "allows": pair and pipeline_allows(pair)}

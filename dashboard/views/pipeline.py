@@ -22,12 +22,13 @@ from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.clock import now_get
-from recovery_api.selectors.drills import passed_at
+from recovery_api.selectors.drills import pipeline_passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
 from recovery_api.selectors.generations import claim_list, generation_list
 from recovery_api.selectors.intents import Waiting, intent_waiting
 from recovery_api.selectors.omissions import omission_list
+from recovery_api.selectors.pairs import pipeline_allows, restored_of
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
 from recovery_api.selectors.registry import live_work, pipeline_history
@@ -56,7 +57,9 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "plan_unless": _plan_unless(status, work),
         **_evidence(found, status),
         **_history(found),
-        **reading_context(found.sink, found),
+        "restored": restored_of(found),
+        "allows": pipeline_allows(found),
+        **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)
 
@@ -113,7 +116,7 @@ def _under_way(work: list[Intent], action: str) -> str:
 
 
 def _plan_unless(status: PipelineStatus, work: list[Intent]) -> str:
-    if status.pipeline.sink.restored_at is not None:
+    if restored_of(status.pipeline) is not None:
         return "The sink was restored: settle it first."
     if status.recovery is not None and status.recovery.finished_at is None:
         return "A recovery is unfinished: let it end, or settle it."
@@ -133,7 +136,7 @@ def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
         "lanes": lanes,
         "drawn_findings": len(audit_.findings) if audit_ else 0,
         "retention": retention_of(found.source.kind, found.source.options).value,
-        "drill_passed_at": passed_at(found.sink),
+        "drill_passed_at": pipeline_passed_at(found),
     }
 
 

@@ -12,24 +12,25 @@ from django.utils import timezone
 from dashboard.access import actor
 from dashboard.forms import PipelineForm, initial_of
 from dashboard.views.errors import gone_page, refused
+from recovery_api.domain.abilities import DELIVERIES
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.pipelines import OPTIONS
 from recovery_api.models import End, Pipeline, Plan
 from recovery_api.models.plans import WAITING_STATES
-from recovery_api.selectors.ends import pipeline_get, sink_get, sink_list, source_get, source_list
+from recovery_api.selectors.ends import pipeline_get, sink_get, source_get, source_list
+from recovery_api.selectors.registry import sinks_free
 from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
 
 
 def add(request: HttpRequest) -> HttpResponse:
     """A source, a sink that serves no pipeline yet, and the keys owed; of ends that passed their test."""
+    free = list(sinks_free())
     names: dict[str, Any] = {
         "sources": list(source_list().values_list("name", flat=True)),
-        "sinks": list(
-            sink_list()
-            .exclude(pipelines__retired_at__isnull=True, pipelines__isnull=False)
-            .values_list("name", flat=True)
-        ),
+        "sinks": [sink.name for sink in free],
+        "deliveries": [sink.name for sink in free if abilities_of(sink.kind, sink.options) & DELIVERIES],
     }
     if request.method == "POST":
         form = PipelineForm(request.POST, options=OPTIONS.options, **names)
@@ -42,7 +43,7 @@ def add(request: HttpRequest) -> HttpResponse:
                 messages.success(request, f"{name} is registered. Audit it, and its status is known.")
                 return redirect("pipeline", name)
     else:
-        given = {name: request.GET.get(name, "") for name in ("source", "sink", "name")}
+        given = {name: request.GET.get(name, "") for name in ("source", "sink", "delivery", "name")}
         form = PipelineForm(options=OPTIONS.options, initial=given, **names)
     context = {"form": form, **names, "offers_untested": form.is_bound and bool(form.errors)}
     return render(request, "pipelines/add.html", context, status=400 if form.is_bound and form.errors else 200)
@@ -54,7 +55,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
         found = pipeline_get(name)
     except NotFound as error:
         return gone_page(request, Pipeline, name, error)
-    shape: dict[str, Any] = {"options": OPTIONS.options, "sources": [], "sinks": [], "has_ends": False}
+    shape: dict[str, Any] = {"options": OPTIONS.options, "has_ends": False}
     if request.method == "POST":
         form = PipelineForm(request.POST, **shape)
         if form.is_valid():
@@ -98,7 +99,7 @@ def retire(request: HttpRequest, name: str) -> HttpResponse:
             pipeline_retire(found, request.POST.get("confirm", ""), actor=actor(request), now=timezone.now())
         except FencepostError as error:
             return render(request, "retire.html", {**context, **refused(error)}, status=409)
-        messages.success(request, f"{name} is out of use. Its history stays; its sink and its name are free.")
+        messages.success(request, f"{name} is out of use. Its history stays; its name and its sinks are free.")
         return redirect("overview")
     return render(request, "retire.html", context)
 
@@ -107,12 +108,13 @@ def _create(request: HttpRequest, form: PipelineForm) -> str:
     """Raises: FencepostError; BadInput where an end never passed a test and that was not accepted on purpose."""
     source, sink = source_get(form.cleaned_data["source"]), sink_get(form.cleaned_data["sink"])
     name: str = form.cleaned_data["name"]
-    given: dict[str, Any] = {"scope": form.keys(), "options": form.given_options()}
+    delivery = sink_get(form.cleaned_data["delivery"]) if form.cleaned_data["delivery"] else None
+    given: dict[str, Any] = {"delivery": delivery, "scope": form.keys(), "options": form.given_options()}
     pipeline_check(name, sink, **given)
     if request.POST.get("do") != "untested":
-        ends: tuple[tuple[str, End], ...] = (("source", source), ("sink", sink))
+        ends: tuple[tuple[str, End | None], ...] = (("source", source), ("sink", sink), ("delivery", delivery))
         for word, end in ends:
-            if end.report is None or not end.report["is_usable"]:
+            if end is not None and (end.report is None or not end.report["is_usable"]):
                 problem = "never passed a test" if end.report is None else "could not serve when it was tested"
                 raise BadInput(f"pipeline.{word}", f"{end.name} {problem}.", "Test it on its page, or register anyway.")
     pipeline_create(

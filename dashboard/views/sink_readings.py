@@ -19,7 +19,8 @@ from recovery_api.domain.kinds import kind_get
 from recovery_api.models import LIVE_STATES, IntentState, Pipeline, Sink
 from recovery_api.selectors.ends import sink_get
 from recovery_api.selectors.generations import claim_list
-from recovery_api.selectors.registry import pipelines_of, sink_reading_latest
+from recovery_api.selectors.pairs import pipeline_allows
+from recovery_api.selectors.registry import pipeline_of, sink_reading_latest
 from recovery_api.services.sink_jobs import sink_read_request
 
 
@@ -30,7 +31,7 @@ def read(request: HttpRequest, name: str) -> HttpResponse:
         sink_read_request(sink, actor=actor(request), now=timezone.now())
     except FencepostError as error:
         return error_page(request, error)
-    pipeline = pipelines_of(sink).first() if request.POST.get("back") == "pipeline" else None
+    pipeline = pipeline_of(sink) if request.POST.get("back") == "pipeline" else None
     page = reverse("pipeline", args=[pipeline.name]) if pipeline else reverse("sink", args=[name])
     return redirect(f"{page}#fence")
 
@@ -41,17 +42,22 @@ def reading(request: HttpRequest, name: str) -> HttpResponse:
         sink = sink_get(name)
     except FencepostError as error:
         return error_page(request, error)
-    return render(request, "ends/_reading.html", reading_context(sink, pipelines_of(sink).first()))
+    return render(request, "ends/_reading.html", reading_context(sink, pipeline_of(sink)))
 
 
 def reading_context(sink: Sink, pipeline: Pipeline | None) -> dict[str, Any]:
     """What the region shows: the newest reading, whether it is still on its way, and where memory and sink differ."""
     has_fence = kind_get(sink.kind).archetype == Archetype.FENCED
     intent = sink_reading_latest(sink) if has_fence else None
+    recovery_says = (sink.capability or {}).get("recovery", "")
+    if pipeline is not None and pipeline.delivery_id is not None:
+        allows = pipeline_allows(pipeline)
+        recovery_says = allows.says if allows else ""
     found = intent.result if intent and intent.state == IntentState.DONE else None
     return {
         "sink": sink,
         "has_fence": has_fence,
+        "recovery_says": recovery_says,
         "reading": intent,
         "reading_is_live": intent is not None and intent.state in LIVE_STATES,
         "found": found,

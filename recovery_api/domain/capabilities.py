@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 
 class Archetype(StrEnum):
@@ -56,3 +58,69 @@ class Capability:
     """Where nothing may be appended to a sink that could be appended to: why, and what to grant."""
     mark_because: str = ""
     """Where a row in the record is only the mark of an effect: why nothing is ever fired into it."""
+    apart_because: str = ""
+    """Where record and delivery are two ends: why nothing is fired into the delivery."""
+
+
+APART = (
+    "What was accepted is read from one end and sent to another. A fence, and an append under a lock, protect a batch only"
+    " where one transaction changes the record together with what is delivered, and between two ends there is none. So this"
+    " pipeline is audited and planned, and nothing is fired into its delivery."
+)
+APART_REMEDY = (
+    "Where the two are one table or one kit, register that once, as one sink. Where they are not, what is owed is sent by"
+    " hand, and the next audit shows what has arrived."
+)
+
+
+def capability_joined(record: Capability, delivery: Capability | None) -> Capability:
+    """What a record and a delivery may do together, each as tested. None: the record is fired into itself, as one end.
+
+    What was accepted is read from the record: its reading, its memory of identities and what it can lose are the pair's.
+    How a batch arrives is the delivery's. The fence and the append are nobody's: their one step needs both in one
+    transaction.
+
+    >>> inbox = Capability(Archetype.QUERYABLE, True, True, False, False, False, mark_because="A row is only a mark.")
+    >>> kit = Capability(Archetype.FENCED, True, True, True, True, True, batch_limit=500)
+    >>> pair = capability_joined(inbox, kit)
+    >>> pair.archetype, pair.has_fence, pair.has_identity_key, pair.batch_limit, pair.mark_because
+    (<Archetype.QUERYABLE: 'queryable'>, False, False, 500, '')
+    >>> pair.apart_because == APART, capability_joined(kit, None) == kit
+    (True, True)
+    """
+    if delivery is None:
+        return record
+    return Capability(
+        archetype=archetype_weaker(Archetype.QUERYABLE, record.archetype),
+        can_read_record=record.can_read_record,
+        is_record_complete=record.is_record_complete,
+        has_fence=False,
+        has_identity_key=record.has_identity_key,
+        lands_in_one_transaction=delivery.lands_in_one_transaction,
+        can_lose_acceptances=record.can_lose_acceptances,
+        horizon_seconds=record.horizon_seconds,
+        batch_limit=delivery.batch_limit,
+        grounds=(
+            APART,
+            *(f"Record: {ground}" for ground in record.grounds),
+            *(f"Delivery: {ground}" for ground in delivery.grounds),
+        ),
+        may_append=False,
+        absorbs_late_sends=delivery.absorbs_late_sends,
+        mark_because=delivery.mark_because,
+        apart_because=APART,
+    )
+
+
+def capability_from_row(row: Mapping[str, Any] | None) -> Capability | None:
+    """What a connection test kept of a sink. None: nothing was tested, or by a version that kept less.
+
+    >>> capability_from_row({"archetype": "blind"}) is None
+    True
+    """
+    known = {one.name: one for one in fields(Capability)}
+    needed = ("archetype", "can_read_record", "is_record_complete", "has_fence", "has_identity_key")
+    if row is None or any(name not in row for name in (*needed, "lands_in_one_transaction")):
+        return None
+    kept = {name: value for name, value in row.items() if name in known}
+    return Capability(**{**kept, "archetype": Archetype(row["archetype"]), "grounds": tuple(row.get("grounds") or ())})

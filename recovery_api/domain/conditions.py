@@ -12,7 +12,7 @@ from typing import Any
 
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED
-from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.capabilities import APART_REMEDY, Capability
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.strategies.attested import ATTESTED, attestations_asked
 
@@ -90,7 +90,7 @@ def conditions_judge(evidence: PlanEvidence, capability: Capability) -> list[Con
         _disciplined(evidence),
         _record_readable(evidence, capability),
         _representable(evidence),
-        _in_order(evidence),
+        _in_order(evidence, capability),
         _floor(evidence),
         _horizon(capability),
     ]
@@ -149,6 +149,8 @@ def _previous_run_over(capability: Capability) -> Condition:
     asks = "Is the previous relay run over, or fenced?"
     if capability.has_fence:
         return Condition("P2", asks, True, "The claim raises the sink's fence: nothing of an older run can enter.")
+    if capability.apart_because:
+        return Condition("P2", asks, None, capability.apart_because, APART_REMEDY, blocks=True)
     if strategy_of(capability) is ATTESTED:
         return _attested(asks, capability)
     if capability.unappended_because:
@@ -323,9 +325,11 @@ def _representable(evidence: PlanEvidence) -> Condition:
     )
 
 
-def _in_order(evidence: PlanEvidence) -> Condition:
+def _in_order(evidence: PlanEvidence, capability: Capability) -> Condition:
     asks = "Are events of one key applied in order?"
     later = evidence.later
+    if capability.apart_because:
+        return Condition("order", asks, None, "Not asked of the delivery: nothing is fired into it.")
     if evidence.lands_behind_later:
         return Condition(
             "order",
@@ -387,5 +391,7 @@ def _horizon(capability: Capability) -> Condition:
         )
     if capability.has_identity_key:
         return Condition("horizon", asks, None, f"The sink remembers identities for {capability.horizon_seconds} s.")
+    if capability.apart_because:
+        return Condition("horizon", asks, None, "The record has no identity key.")
     protect = "the lock and what is attested" if strategy_of(capability) is ATTESTED else "the fence and the claim"
     return Condition("horizon", asks, None, f"The sink has no identity key; only {protect} protect the batch.")

@@ -122,6 +122,8 @@ def not_applicable(
     yields = strategy.sentence()
     if archetype is Archetype.BLIND:
         yields = f"{yields} {BLIND_BY_PREFERENCE[preference]}"
+    if capability.apart_because:
+        return DrillResult(name, DrillVerdict.NOT_APPLICABLE, capability.apart_because, yields=yields)
     is_to_be_shown = bool(capability.unfenced_because)  # a fence that lost something: what that comes to, a drill shows
     if name not in strategy.drills and not is_to_be_shown:
         reason = f"This sink is {archetype.value}: it checks no generation at admission, so there is no fence to prove."

@@ -23,7 +23,7 @@ def generations_body(pipeline: Pipeline, reading: Intent | None, now: datetime) 
     rows = [
         {**generation_as_row(one), "claim": claims.get(str(one.number))} for one in generation_list(pipeline)[:SHOWN]
     ]
-    sink = pipeline.sink
+    sink = pipeline.fired_into
     said = None
     if sink.said_at is not None and sink.said_counter is not None:
         age = max(0.0, (now - sink.said_at).total_seconds())

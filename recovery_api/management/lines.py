@@ -95,10 +95,12 @@ def drill_lines(row: Row) -> list[str]:
 def pipeline_lines(row: Row) -> list[str]:
     scope = "every key" if row["scope"] is None else f"{len(row['scope'])} keys"
     approver = "another person than the author" if row["requires_other_approver"] else "anyone, the author too"
+    to = row["sink"] if row["delivery"] is None else f"{row['delivery']}, recorded in {row['sink']}"
     lines = [
-        f"pipeline {row['name']}: {row['source']} -> {row['sink']}, {scope}",
+        f"pipeline {row['name']}: {row['source']} -> {to}, {scope}",
         f"  A plan is approved by {approver}.",
     ]
+    lines += [f"  {row['strategy_says']}"] if row["strategy_says"] else []
     return lines + [f"  {name} = {_value(value)}" for name, value in row["options"].items() if value is not None]
 
 

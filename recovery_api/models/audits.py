@@ -79,7 +79,6 @@ class Audit(models.Model):
     groups = models.JSONField(default=list)
     listed_count = models.BigIntegerField(default=0)
     verified = models.JSONField(null=True, blank=True)
-    continues = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="continued_by")
     void_since = models.DateTimeField(null=True, blank=True)
     void_says = models.TextField(blank=True, default="")
     started_at = models.DateTimeField()

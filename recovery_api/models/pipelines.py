@@ -1,4 +1,4 @@
-"""A pipeline: one source, one sink, and the keys it owes."""
+"""A pipeline: one source, one record, one delivery (mostly the same sink), and the keys it owes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from recovery_api.models.ends import Sink, Source
 
 
 class Pipeline(models.Model):
-    """`scope` null owes every key; a list owes just those. An empty list is refused: it would owe nothing unnoticed.
+    """`sink` is the record's end: what was accepted is read there. `delivery` is the end that is fired into; null: the
+    record itself, as one end.
 
-    A retired pipeline is out of use and gives its name and its sink free; its history stays.
+    `scope` null owes every key; a list owes just those. An empty list is refused: it would owe nothing unnoticed.
+    A retired pipeline is out of use and gives its name and its sinks free; its history stays.
     """
 
     name = models.CharField(max_length=200)
     source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="pipelines")
     sink = models.ForeignKey(Sink, on_delete=models.PROTECT, related_name="pipelines")
+    delivery = models.ForeignKey(Sink, null=True, blank=True, on_delete=models.PROTECT, related_name="pipelines_fed")
     scope = models.JSONField(null=True, blank=True)
     options = models.JSONField(default=dict)
     requires_other_approver = models.BooleanField(default=True)
@@ -36,7 +39,21 @@ class Pipeline(models.Model):
             models.UniqueConstraint(
                 fields=["sink"], condition=models.Q(retired_at__isnull=True), name="a_sink_serves_one_pipeline"
             ),
+            models.UniqueConstraint(
+                fields=["delivery"],
+                condition=models.Q(retired_at__isnull=True),
+                name="a_delivery_serves_one_pipeline",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(delivery__isnull=True) | ~models.Q(delivery=models.F("sink")),
+                name="a_delivery_of_its_own_is_not_the_record",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def fired_into(self) -> Sink:
+        """The end that a recovery would send to."""
+        return self.sink if self.delivery is None else self.delivery

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Drill, Sink
+from recovery_api.models import Drill, Pipeline, Sink
 
 
 def drill_list(sink: Sink | None = None) -> QuerySet[Drill]:
@@ -34,3 +34,8 @@ def passed_at(sink: Sink) -> datetime | None:
     if sink.drill_passed_at is None or (sink.updated_at is not None and sink.updated_at > sink.drill_passed_at):
         return None
     return sink.drill_passed_at
+
+
+def pipeline_passed_at(pipeline: Pipeline) -> datetime | None:
+    """As `passed_at` of its sink. None of two ends, too: nothing is fired there that a drill could prove."""
+    return passed_at(pipeline.sink) if pipeline.delivery_id is None else None

@@ -22,7 +22,9 @@ def sink_list() -> QuerySet[Sink]:
 
 def pipeline_list() -> QuerySet[Pipeline]:
     return (
-        Pipeline.objects.filter(retired_at__isnull=True).select_related("source", "sink", "schedule").order_by("name")
+        Pipeline.objects.filter(retired_at__isnull=True)
+        .select_related("source", "sink", "delivery", "schedule")
+        .order_by("name")
     )
 
 

@@ -45,8 +45,9 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
     recovery = Recovery.objects.filter(pipeline=OuterRef("pk")).order_by("-created_at")
     of_recovery = {f"recovery_{name}": Subquery(recovery.values(name)[:1]) for name in RUN_COLUMNS}
     waiting = Exists(Plan.objects.filter(pipeline=OuterRef("pk"), state=PlanState.READY))
-    own = ("pk", "name", "options", "source__name", "sink__name", "sink__restored_at", "is_waiting")
-    columns = (*own, "schedule__next_due_at", "schedule__due_at", *of_recovery)
+    ends = ("source__name", "sink__name", "delivery__name")
+    own = ("pk", "name", "options", *ends, "sink__restored_at", "is_waiting")
+    columns: tuple[str, ...] = (*own, "schedule__next_due_at", "schedule__due_at", *of_recovery)
     rows = list(pipeline_list().order_by("name").annotate(is_waiting=waiting, **of_recovery).values(*columns))
     readings: dict[int, list[RecordReading]] = {}
     standing = Audit.objects.filter(is_standing=True, void_since__isnull=True, pipeline__retired_at__isnull=True)
@@ -57,7 +58,7 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
             row["pk"],
             row["name"],
             _word(row, readings.get(row["pk"], []), now),
-            "\n".join((row["name"], row["source__name"], row["sink__name"])).casefold(),
+            "\n".join(row[name] or "" for name in ("name", *ends)).casefold(),
             row["is_waiting"],
         )
         for row in rows

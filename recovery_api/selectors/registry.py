@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from recovery_api.domain.events import OF_THE_REGISTRY
 from recovery_api.models import (
@@ -28,9 +28,20 @@ def retired_get(model: type[Registered], name: str) -> Registered | None:
 
 
 def pipelines_of(end: End) -> QuerySet[Pipeline]:
-    """The pipelines in use that use this end, by name."""
-    word = end._meta.model_name or ""
-    return Pipeline.objects.filter(**{word: end}, retired_at__isnull=True).order_by("name")
+    """The pipelines in use that use this end, by name; a sink as their record or as their delivery."""
+    used = Q(sink=end) | Q(delivery=end) if isinstance(end, Sink) else Q(source=end)
+    return Pipeline.objects.filter(used, retired_at__isnull=True).order_by("name")
+
+
+def sinks_free() -> QuerySet[Sink]:
+    """The sinks in use that serve no pipeline, by name: neither as its record nor as its delivery."""
+    serves = Pipeline.objects.filter(Q(sink=OuterRef("pk")) | Q(delivery=OuterRef("pk")), retired_at__isnull=True)
+    return Sink.objects.filter(~Exists(serves), retired_at__isnull=True).order_by("name")
+
+
+def pipeline_of(sink: Sink) -> Pipeline | None:
+    """The pipeline in use that this sink serves, as its record or as its delivery."""
+    return pipelines_of(sink).select_related("source", "sink", "delivery").first()
 
 
 def end_history(end: End) -> QuerySet[Event]:

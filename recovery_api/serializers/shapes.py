@@ -103,7 +103,12 @@ class SinkShape(EndShape):
 class PipelineShape(serializers.Serializer):
     name = serializers.CharField()
     source = serializers.CharField()
-    sink = serializers.CharField()
+    sink = serializers.CharField(help_text="The record: what was accepted is read there.")
+    delivery = maybe(serializers.CharField, help_text="The sink that is fired into; null: the record itself.")
+    strategy = maybe(serializers.CharField, help_text="How it may be recovered; null: an end was not tested.")
+    strategy_says = serializers.CharField(
+        allow_blank=True, help_text="What a recovery does and what may be said then; where none runs, why."
+    )
     scope = serializers.ListField(child=serializers.CharField(), allow_null=True, help_text="null owes every key.")
     options = Anything(help_text="With their defaults.")
     requires_other_approver = serializers.BooleanField()

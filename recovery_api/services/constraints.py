@@ -11,6 +11,7 @@ from recovery_api.domain.errors import FencepostError, Refused
 
 REMEDIES = {
     "a_sink_serves_one_pipeline": "Register a sink of its own (another schema) for this pipeline.",
+    "a_delivery_serves_one_pipeline": "Register a sink of its own for this pipeline's delivery.",
     "a_pipeline_has_one_unfinished_recovery": "Wait for it, or settle it: manage.py recovery PIPELINE settle.",
     "a_plan_is_applied_once": "See its recovery: manage.py recovery PIPELINE.",
     "a_recovery_has_one_live_intent": "A worker is at it; wait for it to end.",

@@ -10,7 +10,8 @@ from django.db.models import Exists, OuterRef, Q
 
 from recovery_api.domain.drills import DrillResult, DrillVerdict, drill_names, verdict_of, verdict_says
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.models import Drill, DrillState, EventKind, Intent, IntentAction, Pipeline, Sink
+from recovery_api.models import Drill, DrillState, EventKind, Intent, IntentAction, Sink
+from recovery_api.selectors.registry import pipeline_of, pipelines_of
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -33,7 +34,7 @@ def drill_request(
     Raises: UnknownOption for a name that is no drill; Refused where one of this sink is under way.
     """
     wanted = [name.value for name in drill_names(names)] if (names := list(names)) else []
-    pipeline = Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()
+    pipeline = pipeline_of(sink)
     with constraints_mapped(f"drilling sink {sink.name}"), transaction.atomic():
         intent = intent_create(
             IntentAction.DRILL,
@@ -89,7 +90,7 @@ def drill_schedule(sink: Sink, every_hours: int | None, *, actor: str, now: date
         if not Sink.objects.filter(id=sink.id, retired_at__isnull=True).update(drill_every_hours=every_hours):
             raise Refused(f"scheduling drills of sink {sink.name}", "it is retired", "")
         says = f"every {every_hours} hours" if every_hours else "only when asked"
-        for pipeline in Pipeline.objects.filter(sink=sink, retired_at__isnull=True):
+        for pipeline in pipelines_of(sink):
             event_append(
                 EventKind.END_CHANGED,
                 actor=actor,

@@ -9,13 +9,16 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
+from recovery_api.domain.abilities import DELIVERIES
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import AccessDenied, BadInput, Refused
-from recovery_api.domain.kinds import kind_get, kind_names, options_parse, points_of
+from recovery_api.domain.kinds import abilities_of, kind_get, kind_names, options_parse, points_of
 from recovery_api.domain.visible import visible
-from recovery_api.models import WAITING_STATES, End, EventKind, Intent, IntentAction, Pipeline, Plan, Sink, Source
+from recovery_api.models import WAITING_STATES, End, EventKind, Intent, IntentAction, Plan, Sink, Source
+from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.plans import is_id
 from recovery_api.selectors.recoveries import plan_strategy
+from recovery_api.selectors.registry import pipelines_of
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
@@ -146,7 +149,7 @@ def connection_test_record(
             Source.objects.filter(id=intent.source_id).update(report=whole, tested_at=now)
         if intent.sink_id:
             Sink.objects.filter(id=intent.sink_id).update(report=whole, tested_at=now, capability=whole["capability"])
-            _plans_void(intent.sink_id, whole, now)
+            _plans_void(Sink.objects.get(id=intent.sink_id), whole, now)
 
 
 def _points(intent: Intent, capability: Mapping[str, Any] | None, now: datetime) -> list[dict[str, Any]]:
@@ -158,20 +161,24 @@ def _points(intent: Intent, capability: Mapping[str, Any] | None, now: datetime)
     return [one.as_row(now.isoformat()) for one in points_of(kind, options or {}, capability)]
 
 
-def _plans_void(sink_id: int, report: Mapping[str, Any], now: datetime) -> None:
-    """Plans made for another strategy than the sink allows now lapse: none is weakened to what is left."""
+def _plans_void(sink: Sink, report: Mapping[str, Any], now: datetime) -> None:
+    """Plans made for another strategy than their pipeline's ends allow now lapse: none is weakened to what is left."""
     facts, found = report["facts"], report["capability"]
     is_denied = AccessDenied.code in (facts.get("code"), (facts.get("error") or {}).get("code"))
     if not is_denied and (found is None or "strategy" not in found):
         return  # not reached, perhaps: nothing is known of what it can do
-    allows = "" if found is None else found["strategy"]
     says = (
         "The sink's record may not be read any more." if found is None else "The sink's tested capability is another."
     )
-    waiting = Plan.objects.filter(pipeline__sink_id=sink_id, state__in=WAITING_STATES).select_related("pipeline")
-    for plan in waiting:
-        if plan_strategy(plan).name != allows:
-            plan_lapse(plan, because=says, actor="connection test", now=now)
+    for pipeline in pipelines_of(sink).select_related("sink", "delivery"):
+        allows = "" if found is None else found["strategy"]
+        if found is not None and pipeline.delivery is not None:
+            if (joined := pipeline_allows(pipeline)) is None:
+                continue  # the other end was not tested: nothing is known of what the two can do
+            allows = joined.strategy.name
+        for plan in Plan.objects.filter(pipeline=pipeline, state__in=WAITING_STATES):
+            if plan_strategy(plan).name != allows:
+                plan_lapse(plan, because=says, actor="connection test", now=now)
 
 
 def _end_create(
@@ -214,12 +221,16 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
         locked = type(end)._default_manager.select_for_update(no_key=True).get(pk=end.pk)
         if locked.retired_at is not None:
             raise Refused(action, "it was retired", f"Register a new {word}.")
-        pipelines = list(Pipeline.objects.filter(**{word: locked}, retired_at__isnull=True).order_by("pk"))
+        pipelines = list(pipelines_of(locked).order_by("pk"))
         unfinished_refuse(action, pipelines)
         before = locked.options
         changed = sorted(n for n in {*before, *checked} if before.get(n) != checked.get(n))
         if not changed:
             return locked
+        fed = [one for one in pipelines if isinstance(locked, Sink) and one.delivery_id == locked.pk]
+        if fed and not abilities_of(locked.kind, checked) & DELIVERIES:
+            reason = f"pipeline {fed[0].name} is delivered through it, and under these options it is a record alone"
+            raise Refused(action, reason, "Leave it a sink that can be sent to, or retire the pipeline first.")
         locked.options, locked.report, locked.tested_at, locked.updated_at = checked, None, None, now
         fields = ["options", "report", "tested_at", "updated_at"]
         if isinstance(locked, Sink):
@@ -237,7 +248,7 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
             if pipeline is not None:
                 plans_lapse(pipeline, because=says, actor=actor, now=now)
         if set(changed) & {option.name for option in kind_get(locked.kind).options if option.decides}:
-            audits_void(pipelines, says, now)
+            audits_void([one for one in pipelines if one not in fed], says, now)
     return locked
 
 

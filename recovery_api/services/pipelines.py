@@ -8,9 +8,12 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
+from recovery_api.domain.abilities import DELIVERIES
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.identity import ids_check
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.pipelines import pipeline_options_check, pipeline_options_parse
 from recovery_api.models import EventKind, Pipeline, Sink, Source
 from recovery_api.services.constraints import REMEDIES, constraints_mapped
@@ -28,31 +31,40 @@ def pipeline_create(
     *,
     actor: str,
     now: datetime,
+    delivery: Sink | None = None,
     scope: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
     requires_other_approver: bool = True,
 ) -> Pipeline:
-    """A registered pipeline. `scope` None owes every key, on purpose; an empty one is refused.
+    """A registered pipeline. `scope` None owes every key, on purpose; an empty one is refused. `delivery` None: the sink
+    is record and delivery in one.
 
-    Raises: BadInput, UnknownOption; Refused where the sink already serves a pipeline.
+    Raises: BadInput, UnknownOption; Refused where one of the sinks already serves a pipeline.
     """
-    keys, kept = pipeline_check(name, sink, scope=scope, options=options)
+    keys, kept = pipeline_check(name, sink, delivery=delivery, scope=scope, options=options)
     ids_check(source.options, sink.options)
     special = {"a_pipeline_name_is_registered_once": partial(_taken, name)}
     with constraints_mapped(f"registering pipeline {name}", special), transaction.atomic():
         _hold_in_use(Source, source, name)
-        _hold_in_use(Sink, sink, name)
+        ends = [sink] if delivery is None else [sink, delivery]
+        for end in sorted(ends, key=lambda one: one.pk):  # in one order, so that no two wait in a ring
+            _hold_in_use(Sink, end, name)
+        if delivery is not None:
+            _delivery_check(sink, Sink.objects.get(pk=delivery.pk))
+        _free_check(name, sink, delivery)
         pipeline = Pipeline.objects.create(
             name=name,
             source=source,
             sink=sink,
+            delivery=delivery,
             scope=keys,
             options=kept,
             requires_other_approver=requires_other_approver,
             created_at=now,
             created_by=actor,
         )
-        says = f"Pipeline {name} delivers {source.name} to {sink.name}, {_scope_says(keys)}."
+        to = f"to {sink.name}" if delivery is None else f"through {delivery.name}, recorded in {sink.name}"
+        says = f"Pipeline {name} delivers {source.name} {to}, {_scope_says(keys)}."
         event_append(EventKind.PIPELINE_CREATED, actor=actor, now=now, says=says, pipeline=pipeline)
     return pipeline
 
@@ -96,11 +108,16 @@ def pipeline_update(
         }
         event_append(EventKind.PIPELINE_CHANGED, actor=actor, now=now, says=says, pipeline=locked, data=data)
         plans_lapse(locked, because=says, actor=actor, now=now)
-    return Pipeline.objects.select_related("source", "sink").get(pk=locked.pk)
+    return Pipeline.objects.select_related("source", "sink", "delivery").get(pk=locked.pk)
 
 
 def pipeline_check(
-    name: str, sink: Sink, *, scope: Sequence[str] | None, options: Mapping[str, Any] | None
+    name: str,
+    sink: Sink,
+    *,
+    delivery: Sink | None = None,
+    scope: Sequence[str] | None,
+    options: Mapping[str, Any] | None,
 ) -> tuple[list[str] | None, dict[str, Any]]:
     """Scope and options as they would be kept. Raises what `pipeline_create` would, before anything is tested."""
     name_check("pipeline", name)
@@ -108,10 +125,35 @@ def pipeline_check(
     kept = _options_check(options or {})
     if Pipeline.objects.filter(name=name, retired_at__isnull=True).exists():
         raise _taken(name)
-    if (other := Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()) is not None:
-        reason = f"sink {sink.name} already serves pipeline {other.name}"
-        raise Refused(f"registering pipeline {name}", reason, REMEDIES["a_sink_serves_one_pipeline"])
+    if delivery is not None:
+        _delivery_check(sink, delivery)
+    _free_check(name, sink, delivery)
     return keys, kept
+
+
+def _delivery_check(sink: Sink, delivery: Sink) -> None:
+    """Raises: BadInput where the delivery is the record itself, or nothing can be sent to it."""
+    if delivery.pk == sink.pk:
+        remedy = "Leave it out: a sink is its own delivery where none is named."
+        raise BadInput("pipeline.delivery", f"{sink.name} is the record itself", remedy)
+    if not abilities_of(delivery.kind, delivery.options) & DELIVERIES:
+        problem = f"{delivery.name} is a record alone: a row in it is the mark of an effect, and not the effect"
+        remedy = "Name a sink that can be sent to; or leave it out, and the pipeline is audited and planned."
+        raise BadInput("pipeline.delivery", problem, remedy)
+
+
+def _free_check(name: str, sink: Sink, delivery: Sink | None) -> None:
+    """Raises: Refused where one of the sinks is the record or the delivery of another pipeline in use.
+
+    The database holds two records, or two deliveries, apart; one's record and another's delivery only this does, under
+    the lock on both sinks.
+    """
+    for end in (sink, delivery) if delivery is not None else (sink,):
+        used = Pipeline.objects.filter(Q(sink=end) | Q(delivery=end), retired_at__isnull=True)
+        if (other := used.first()) is not None:
+            remedy = REMEDIES["a_sink_serves_one_pipeline" if end == sink else "a_delivery_serves_one_pipeline"]
+            reason = f"sink {end.name} already serves pipeline {other.name}"
+            raise Refused(f"registering pipeline {name}", reason, remedy)
 
 
 def _options_check(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -272,14 +272,15 @@ class _AnotherFirst(Exception):
 def _request(
     plan: Plan, reason: str, actor: str, now: datetime, attested: Sequence[Attestation], wake: bool
 ) -> Recovery:
-    """Plan applied, recovery, intent and event: all of them or none. Locks the sink first, as `sink_remember` does."""
-    sink = Sink.objects.select_for_update(no_key=True).get(id=plan.pipeline.sink_id)
-    if sink.restored_at is not None:
-        raise Refused(
-            f"redriving {plan.pipeline.name}",
-            sink.restored_says or "its sink was restored",
-            f"Make it safe: {command_line('sinks', 'settle', plan.pipeline.sink.name)}.",
-        )
+    """Plan applied, recovery, intent and event: all of them or none. Locks its sinks first, as `sink_remember` does."""
+    ends = [end for end in (plan.pipeline.sink_id, plan.pipeline.delivery_id) if end is not None]
+    for sink in Sink.objects.select_for_update(no_key=True).filter(id__in=ends).order_by("id"):
+        if sink.restored_at is not None:
+            raise Refused(
+                f"redriving {plan.pipeline.name}",
+                sink.restored_says or "its sink was restored",
+                f"Make it safe: {command_line('sinks', 'settle', sink.name)}.",
+            )
     applied = Plan.objects.filter(
         id=plan.id, state=PlanState.APPROVED, approved_digest=plan.digest, digest=plan.digest
     ).update(state=PlanState.APPLIED)

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.models import LIVE_STATES, End, EventKind, Intent, Pipeline, Recovery, RecoveryState, Sink, Source
+from recovery_api.selectors.registry import pipelines_of
 from recovery_api.services.events import event_append
 from recovery_api.services.plans import plans_lapse
 from recovery_api.services.schedules import schedule_end
@@ -30,7 +31,7 @@ def sink_retire(sink: Sink, confirm: str, *, actor: str, now: datetime) -> Sink:
 
 
 def pipeline_retire(pipeline: Pipeline, confirm: str, *, actor: str, now: datetime) -> Pipeline:
-    """The pipeline, out of use: its sink is free for another, its waiting plans lapse, its fence stays where it is.
+    """The pipeline, out of use: its sinks are free for another, its waiting plans lapse, its fence stays where it is.
 
     Raises: BadInput for another name; Refused while a recovery or other work is unfinished, or retired already.
     """
@@ -46,7 +47,8 @@ def pipeline_retire(pipeline: Pipeline, confirm: str, *, actor: str, now: dateti
         _not_worked_on(action, Intent.objects.filter(pipeline=locked, state__in=LIVE_STATES).first())
         locked.retired_at = now
         locked.save(update_fields=["retired_at"])
-        says = f"Pipeline {locked.name} is out of use; its history stays and its sink is free."
+        free = "its sink is free" if locked.delivery_id is None else "its two sinks are free"
+        says = f"Pipeline {locked.name} is out of use; its history stays and {free}."
         data = {"end": "pipeline", "end_id": str(locked.pk), "name": locked.name}
         event_append(EventKind.RETIRED, actor=actor, now=now, says=says, pipeline=locked, data=data)
         plans_lapse(locked, because="The pipeline was retired.", actor=actor, now=now)
@@ -69,8 +71,7 @@ def _end_retire(end: E, confirm: str, *, actor: str, now: datetime) -> E:
     with transaction.atomic():
         locked = model._default_manager.select_for_update().get(pk=end.pk)
         _still_in_use(action, locked.retired_at)
-        used_by = Pipeline.objects.filter(**{word: locked}, retired_at__isnull=True).order_by("name")
-        if names := list(used_by.values_list("name", flat=True)):
+        if names := list(pipelines_of(locked).values_list("name", flat=True)):
             reason = f"pipeline{'s' if len(names) > 1 else ''} {', '.join(names)} use{'' if len(names) > 1 else 's'} it"
             raise Refused(action, reason, "Retire what uses it first.")
         _not_worked_on(action, Intent.objects.filter(**{word: locked}, state__in=LIVE_STATES).first())

@@ -11,7 +11,8 @@ from django.db import transaction
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.kinds import Kind, kind_get, kind_installed, options_parse
-from recovery_api.models import EventKind, Intent, IntentAction, Pipeline, Sink
+from recovery_api.models import EventKind, Intent, IntentAction, Sink
+from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.ends import options_check
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -22,9 +23,7 @@ def sink_read_request(sink: Sink, *, actor: str, now: datetime, wake: bool = Tru
     if kind_get(sink.kind).archetype != Archetype.FENCED:
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
-    return intent_create(
-        IntentAction.SINK_READ, actor=actor, now=now, sink=sink, pipeline=_pipeline_of(sink), wake=wake
-    )
+    return intent_create(IntentAction.SINK_READ, actor=actor, now=now, sink=sink, pipeline=pipeline_of(sink), wake=wake)
 
 
 def sink_install_request(
@@ -69,7 +68,7 @@ def sink_install_request(
         actor=actor,
         now=now,
         sink=sink,
-        pipeline=_pipeline_of(sink) if sink else None,
+        pipeline=pipeline_of(sink) if sink else None,
         arguments=arguments,
         wake=wake,
     )
@@ -102,7 +101,3 @@ def _grants_check(kind: Kind, grants: Mapping[str, str]) -> dict[str, str]:
         if trade not in trades or not isinstance(login, str) or not login or "\x00" in login or len(login) > 63:
             raise BadInput("grants", f"{trade!r} to {login!r} cannot be granted", f"Trades: {', '.join(trades)}.")
     return dict(grants)
-
-
-def _pipeline_of(sink: Sink) -> Pipeline | None:
-    return Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()

@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
 from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
+from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
 from recovery_api.services.plans import plans_lapse
@@ -57,7 +59,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
 def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: bool, actor: str, now: datetime) -> Sink:
     """The sink, trusted again after a restore, its memory what it says now.
 
-    Raises: Refused unless its counter passed the floor and `audit` is a full one, of this sink, begun after the
+    Raises: Refused unless its counter passed the floor and `audit` is a full one, of this sink's pipeline, begun after the
     restore was found, and read the whole record (`is_record_whole`; its verdict may well be owed, or unknown below
     the floor: the restore is what lost that).
     """
@@ -70,7 +72,7 @@ def sink_clear(sink: Sink, said: SinkMemory, *, audit: Audit, is_record_whole: b
             reason = f"its counter is {said.counter} and must pass {locked.counter_floor}"
             raise Refused(action, reason, "Raise the counter at the sink first.")
         is_whole = audit.is_full and is_record_whole and audit.started_at >= locked.restored_at
-        if not is_whole or audit.pipeline.sink_id != sink.id:
+        if not is_whole or sink.id not in (audit.pipeline.sink_id, audit.pipeline.delivery_id):
             raise Refused(
                 action, "no full audit has read it since", f"Run: {command_line('sinks', 'settle', sink.name)}."
             )
@@ -88,7 +90,7 @@ def sink_settle_request(sink: Sink, *, actor: str, now: datetime, wake: bool = T
 
     Raises: Refused where the sink serves no pipeline.
     """
-    pipeline = Pipeline.objects.filter(sink=sink, retired_at__isnull=True).first()
+    pipeline = pipeline_of(sink)
     if pipeline is None:
         raise Refused(f"settling sink {sink.name}", "it serves no pipeline", "Register a pipeline for it first.")
     return intent_create(IntentAction.SETTLE, actor=actor, now=now, pipeline=pipeline, sink=sink, wake=wake)
@@ -102,11 +104,12 @@ def memory_of(sink: Sink) -> SinkMemory | None:
 
 
 def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> None:
-    for pipeline in Pipeline.objects.filter(sink=sink):
-        Recovery.objects.filter(
-            pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
-        ).update(certificate_void_since=now, certificate_void_says=RESTORED)
-        Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
+    for pipeline in Pipeline.objects.filter(Q(sink=sink) | Q(delivery=sink)):
+        if pipeline.sink_id == sink.pk:  # what was read of a record of its own still stands
+            Recovery.objects.filter(
+                pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
+            ).update(certificate_void_since=now, certificate_void_says=RESTORED)
+            Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
         event_append(
             EventKind.SINK_RESTORED,
             actor=actor,

@@ -49,7 +49,8 @@ from recovery_api.views.permission import actor
 
 class PipelinesQuery(PageQuery):
     source = Name(help_text="Only of this source.")
-    sink = Name(help_text="Only of this sink.")
+    sink = Name(help_text="Only of this sink, as the record.")
+    delivery = Name(help_text="Only of this sink, as a delivery of its own.")
 
 
 class StatusesQuery(PipelinesQuery):
@@ -59,7 +60,12 @@ class StatusesQuery(PipelinesQuery):
 class PipelineBody(Body):
     name = Name()
     source = Name(help_text="A registered source.")
-    sink = Name(help_text="A registered sink that serves no other pipeline.")
+    sink = Name(help_text="The record: a registered sink that serves no other pipeline.")
+    delivery = Name(
+        required=False,
+        allow_null=True,
+        help_text="Another registered sink that is fired into. null, or left out: the record itself.",
+    )
     scope = TextList(required=False, allow_null=True, help_text="The keys it owes. null, or left out: every key.")
     options = OptionsField(required=False)
     requires_other_approver = Flag(required=False, help_text="Whether a plan's author may not approve it; true.")
@@ -102,6 +108,8 @@ class Pipelines(ApiView):
         given = PipelineBody.read(request.data)
         source = referenced("source", source_get, given.pop("source"))
         sink = referenced("sink", sink_get, given.pop("sink"))
+        if given.get("delivery") is not None:
+            given["delivery"] = referenced("delivery", sink_get, given["delivery"])
         pipeline = pipeline_create(given.pop("name"), source, sink, actor=actor(request), now=timezone.now(), **given)
         return answer(pipeline_as_row(pipeline), 201, location=f"/api/v1/pipelines/{segment(pipeline.name)}")
 
@@ -140,7 +148,7 @@ class PipelineRetire(ApiView):
 class PipelineTest(ApiView):
     @operation(
         "test_pipeline",
-        "Test both ends: two intents.",
+        "Test its ends: an intent each, source first, then the record, then a delivery of its own.",
         answer=TestsShape,
         status=202,
         body=NothingBody,
@@ -153,6 +161,7 @@ class PipelineTest(ApiView):
         NothingBody.read(request.data)
         pipeline, now = pipeline_get(name), timezone.now()
         ends: list[dict[str, Any]] = [{"source": pipeline.source}, {"sink": pipeline.sink}]
+        ends += [{"sink": pipeline.delivery}] if pipeline.delivery else []
         intents = [connection_test_request(actor=actor(request), now=now, **end) for end in ends]
         return answer({"items": [intent_as_row(intent) for intent in intents]}, 202)
 
@@ -255,7 +264,7 @@ class PipelineClaims(ApiView):
 
 def _asked_for(asked: dict[str, Any]) -> QuerySet[Pipeline]:
     found = pipeline_list()
-    for end in ("source", "sink"):
+    for end in ("source", "sink", "delivery"):
         if end in asked:
             found = found.filter(**{f"{end}__name": asked[end]})
     return found

@@ -19,6 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from recovery_api.domain.kinds import kind_get, options_parse
 from tests.benchmarks.measure import databases, say
+from tests.pins import pin
+from workers.connectors.protocols.source import Source
 from workers.connectors.registry import source_make
 
 PER_SECOND = 5_000
@@ -52,14 +54,15 @@ def run(count: int) -> None:
         )
 
 
-def _round(dsn: str, place: Path, source: object) -> tuple[float, int]:
+def _round(dsn: str, place: Path, source: Source | None) -> tuple[float, int]:
     """The 99th percentile of one round's inserts in milliseconds, and how often the frontier was pinned meanwhile."""
     over, pinned = threading.Event(), 0
 
     def audit() -> None:
         nonlocal pinned
+        assert source is not None
         while not over.wait(1.0):
-            source.pin()  # type: ignore[attr-defined]
+            pin(source)
             pinned += 1
 
     auditing = threading.Thread(target=audit, daemon=True)

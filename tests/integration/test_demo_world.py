@@ -16,6 +16,7 @@ from psycopg import sql
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.grounds import Standing
 from tests.demo_worlds import world_drop
+from tests.pins import pin
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.registry import delivery_make, source_make
 from workers.demo.business import trade
@@ -63,7 +64,7 @@ def test_a_second_world_is_a_new_incident_beside_the_first(
 def test_t17_the_demos_ground_is_proven_and_its_target_closed(world: World) -> None:
     """T17: nobody but a superuser can give an outbox row its number, or write a letter past the fence."""
     trade(world, seed=1, writers=1, transactions=2)
-    safe = source_make("postgresql_outbox", world.source_options()).pin().lanes["0"].safe
+    safe = pin(source_make("postgresql_outbox", world.source_options())).lanes["0"].safe
     assert (safe.standing, safe.weakness) == (Standing.PROVEN, None)
     paths = delivery_make("postgresql_kit", world.sink_options()).undisciplined_paths()
     assert {path for path, _, _ in paths} == {"superuser"}

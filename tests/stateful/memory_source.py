@@ -45,9 +45,6 @@ class MemoryHistory:
     def hold_pin(self) -> Iterator[Reading]:
         yield self._reading()
 
-    def pin(self) -> Reading:
-        return self._reading()
-
     @contextmanager
     def hold_snapshot(self) -> Iterator[Reading]:
         yield self._reading()

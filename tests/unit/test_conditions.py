@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.capabilities import APART, APART_REMEDY, Archetype, Capability, capability_joined
 from recovery_api.domain.conditions import (
     Condition,
     LaterKeys,
@@ -139,3 +139,17 @@ def test_a_row_that_is_only_a_mark_blocks_a_plan_before_anything_else() -> None:
     refusal = conditions_refusal(conditions_judge(CLEAN, marks))
     assert refusal is not None and (refusal.name, refusal.says) == ("effect", "A row here is a mark.")
     assert not [one for one in conditions_judge(CLEAN, FENCED) if one.name == "effect"]
+
+
+def test_a_delivery_apart_from_its_record_is_refused_and_told_what_to_do() -> None:
+    marks = replace(
+        FENCED, archetype=Archetype.QUERYABLE, has_fence=False, has_identity_key=False, mark_because="A mark."
+    )
+    pair = capability_joined(marks, FENCED)
+    found = conditions_judge(CLEAN, pair)
+    refusal = conditions_refusal(found)
+    assert refusal is not None and (refusal.name, refusal.says, refusal.remedy) == ("P2", APART, APART_REMEDY)
+    assert [one.name for one in found if one.blocks] == ["P2"]
+    said = " ".join(f"{one.says} {one.remedy}" for one in found if one.name != "P2")
+    for untrue in ("the fence and the claim protect", "no effect that needs", "sink kit", "A mark."):
+        assert untrue not in said, untrue

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.capabilities import APART, Archetype, Capability, capability_joined
 from recovery_api.domain.drills import (
     TITLES,
     DrillName,
@@ -119,3 +119,11 @@ def test_drills_run_in_their_order_and_an_unknown_name_is_refused():
     assert drill_names(["split_brain_worker", "checkpoint_crash"]) == list(DrillName)[0:3:2]
     with pytest.raises(UnknownOption, match="split_brain"):
         drill_names(["split_brain"])
+
+
+@pytest.mark.parametrize("name", DrillName)
+def test_two_ends_have_nothing_to_prove_and_say_why(name):
+    fenced = _capability(Archetype.FENCED)
+    result = _not_applicable(name, capability_joined(fenced, fenced), has_namespace=True)
+    assert result is not None and result.verdict is DrillVerdict.NOT_APPLICABLE
+    assert result.says == APART and "no recovery runs" in result.yields

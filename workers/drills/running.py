@@ -8,12 +8,13 @@ from typing import Any
 from django.utils import timezone
 
 from recovery_api.domain.abilities import Ability
+from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.drills import TITLES, DrillName, DrillResult, drill_names, not_applicable
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.strategies.fenced import FENCED
-from recovery_api.models import Intent
+from recovery_api.models import Intent, Pipeline, Sink
 from recovery_api.services.drills import drill_record
 from workers.connectors.protocols.appended import AppendedNamespace
 from workers.connectors.protocols.fence import DrillNamespace
@@ -22,6 +23,7 @@ from workers.connectors.tested import capability_tested
 from workers.drills.appended import drill_append
 from workers.drills.script import drill_play
 from workers.faults import Point, crash_point
+from workers.recovery.ends import capability_of
 
 
 def drill_run(intent: Intent, report: Any) -> None:
@@ -34,7 +36,7 @@ def drill_run(intent: Intent, report: Any) -> None:
         raise Refused("drilling", "no sink is named", "Name one.")
     kind, options = intent.sink.kind, intent.sink.options
     report(step="asking the sink what it can do")
-    capability = capability_tested(kind, options)
+    capability = _capability(intent.sink, intent.pipeline)
     strategy = strategy_of(capability)
     has_namespace = Ability.DRILLED in abilities_of(kind, options)
     preference = intent.pipeline.options.get("failure_preference") if intent.pipeline else None
@@ -52,6 +54,13 @@ def drill_run(intent: Intent, report: Any) -> None:
             results.append(replace(_play(name, namespace), proves=proves))
         report.check()
     drill_record(intent.drill, results, intent=intent, now=timezone.now())
+
+
+def _capability(sink: Sink, pipeline: Pipeline | None) -> Capability:
+    """What a recovery by way of this sink rests on: the sink, or the pair where it is one end of two."""
+    if pipeline is not None and pipeline.delivery_id is not None:
+        return capability_of(pipeline)
+    return capability_tested(sink.kind, sink.options)
 
 
 def _play(name: DrillName, namespace: DrillNamespace | AppendedNamespace) -> DrillResult:

@@ -55,6 +55,7 @@ def ends_judge(
         request.excluded,
         {lane: one.frontier for lane, one in request.earlier.items()},
         most_rows,
+        request.delivery,
     )
     progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
     identity = None

@@ -81,6 +81,12 @@ class MeetSpec:
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
     most_rows: int | None = None
     """How many rows of one end's range may be held (workers.spark.on_demand). None: any number."""
+    delivery: EndSpec | None = None
+    """The end that is fired into; None: `sink`, as record and delivery in one."""
+
+    @property
+    def fired_into(self) -> EndSpec:
+        return self.delivery or self.sink
 
 
 def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ class AuditRequest:
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
     exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
-    one clock that orders readings.
+    one clock that orders readings. `sink` is the record; `delivery` the end that is fired into, None: the record itself.
 
     `aged`: an audit by its schedule, which judges each lane at what was pinned a window ago (domain.schedules), as far as
     that is safe now; a lane that is not named, or of another incarnation, is not judged.
@@ -95,6 +95,7 @@ class AuditRequest:
     approved: str | None = None
     excluded: pa.Table | None = None
     clock: Callable[[], datetime] = _utc_now
+    delivery: EndSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

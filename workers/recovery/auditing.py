@@ -20,10 +20,10 @@ from recovery_api.services.schedules import schedule_forget, schedule_pin
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import (
-    capability_of,
     evidence_directory,
     evidence_forget,
     paths_read,
+    record_capability_of,
     request_make,
     session_open,
     sink_compare,
@@ -52,7 +52,7 @@ def audit_run(intent: Intent, report: Any) -> None:
 def record_is_denied(pipeline: Pipeline) -> bool:
     """Whether the login may not read the sink's record now."""
     try:
-        return not capability_of(pipeline).can_read_record
+        return not record_capability_of(pipeline).can_read_record
     except FencepostError as error:
         return isinstance(error, AccessDenied)
 
@@ -105,5 +105,5 @@ def _pin_only(intent: Intent, report: Any) -> None:
     """A first scheduled audit has no frontier to judge at: it pins one, and is due again once that is a window old."""
     report(step="pinning the frontier")
     pipeline = intent.pipeline
-    pinned = EndSpec(pipeline.source.kind, pipeline.source.options).source().pin()
-    schedule_pin(intent, pin_of(pinned.lanes, now_get()), now_get())
+    with EndSpec(pipeline.source.kind, pipeline.source.options).source().hold_pin() as pinned:
+        schedule_pin(intent, pin_of(pinned.lanes, now_get()), now_get())

@@ -12,18 +12,18 @@ import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
 
-from recovery_api.domain.abilities import Ability
-from recovery_api.domain.capabilities import Capability
+from recovery_api.domain.abilities import RECORDS, Ability
+from recovery_api.domain.capabilities import Capability, capability_joined
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.identity import NO_REUSE
-from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds import abilities_of, kind_get
 from recovery_api.domain.restores import RestoreFinding
 from recovery_api.domain.schedules import PinnedLane
-from recovery_api.models import Intent, Pipeline, Plan
+from recovery_api.models import Intent, Pipeline, Plan, Sink, Source
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
@@ -46,23 +46,35 @@ from workers.spark.on_demand import OnDemand
 from workers.spark.tasks import InProcess
 
 
+def ends_of(pipeline: Pipeline) -> list[Source | Sink]:
+    """Its source, its record, and its delivery where that is an end of its own."""
+    return [pipeline.source, pipeline.sink, *([pipeline.delivery] if pipeline.delivery else [])]
+
+
 def record_of(pipeline: Pipeline) -> Record:
     """The acceptance record that the pipeline is judged by."""
     return record_make(pipeline.sink.kind, pipeline.sink.options)
 
 
 def fenced_of(pipeline: Pipeline) -> FencedDelivery:
-    """The fenced delivery into the pipeline's sink. Raises: Refused where it has none."""
-    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.FENCED)
+    """The fenced delivery of the pipeline. Raises: Refused where it has none."""
+    return delivery_make(pipeline.fired_into.kind, pipeline.fired_into.options, Ability.FENCED)
 
 
 def appended_of(pipeline: Pipeline) -> AppendedDelivery:
-    """The appended delivery into the pipeline's sink. Raises: Refused where it has none."""
-    return delivery_make(pipeline.sink.kind, pipeline.sink.options, Ability.APPENDED)
+    """The appended delivery of the pipeline. Raises: Refused where it has none."""
+    return delivery_make(pipeline.fired_into.kind, pipeline.fired_into.options, Ability.APPENDED)
 
 
 def capability_of(pipeline: Pipeline) -> Capability:
-    """What the pipeline's sink can do, as tested now."""
+    """What the pipeline's record and delivery can do together, each as tested now."""
+    delivery = pipeline.delivery
+    fed = None if delivery is None else capability_tested(delivery.kind, delivery.options)
+    return capability_joined(record_capability_of(pipeline), fed)
+
+
+def record_capability_of(pipeline: Pipeline) -> Capability:
+    """What its record's end can do, as tested now: all that an audit rests on."""
     return capability_tested(pipeline.sink.kind, pipeline.sink.options)
 
 
@@ -121,6 +133,7 @@ def request_make(
     return AuditRequest(
         source=EndSpec(pipeline.source.kind, pipeline.source.options),
         sink=EndSpec(pipeline.sink.kind, pipeline.sink.options),
+        delivery=None if pipeline.delivery is None else EndSpec(pipeline.delivery.kind, pipeline.delivery.options),
         evidence=evidence,
         frontier=dict(frontier or {}),
         aged=aged,
@@ -149,7 +162,7 @@ def session_open(intent: Intent) -> Iterator[Any]:
     predecessor left running is interrupted first.
     """
     pipeline = intent.pipeline
-    if pipeline is not None and any(kind_get(end.kind).is_in_process for end in (pipeline.source, pipeline.sink)):
+    if pipeline is not None and any(kind_get(end.kind).is_in_process for end in ends_of(pipeline)):
         yield InProcess()
         return
     if intent.spark_session_id:
@@ -176,10 +189,18 @@ def sink_compare(pipeline: Pipeline) -> RestoreFinding:
 
 
 def sink_check(pipeline: Pipeline) -> None:
-    """Raises: SinkRestored where the sink lies behind what it said before: nothing fires (THEORY 4, step 9)."""
+    """Raises: SinkRestored where one of its sinks lies behind what it said before: nothing fires (THEORY 4, step 9).
+
+    A delivery that keeps no record has nothing to compare.
+    """
     finding = sink_compare(pipeline)
     if finding.is_restored:
         raise SinkRestored(pipeline.sink.name, finding.says)
+    sink = pipeline.delivery
+    if sink is not None and abilities_of(sink.kind, sink.options) & RECORDS:
+        finding = remember(sink, record_make(sink.kind, sink.options).said(), actor="worker", now=timezone.now())
+        if finding.is_restored:
+            raise SinkRestored(sink.name, finding.says)
 
 
 def safe_as_rows(readings: Mapping[str, LaneReading]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.evidence.batch import batch_of_part, batch_without, parts_split, unrepresentable_read
+from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.ends import (
     capability_of,
@@ -191,10 +192,7 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
             lane: found.spell(one.reading.floor) if one.reading.floor else None for lane, one in found.lanes.items()
         },
         scope_digest=scope_digest(scope),
-        ends={
-            "source": deciding(found.spec.source.kind, found.spec.source.options),
-            "sink": deciding(found.spec.sink.kind, found.spec.sink.options),
-        },
+        ends=_ends_bound(found.spec),
         capability=capability,
         history={lane: dict(one.fingerprint) for lane, one in found.lanes.items()},
         batch_digest=found.batch_digest,
@@ -208,6 +206,12 @@ def _digest(pipeline: str, scope: list[str] | None, found: Evidence, capability:
             )
         ),
     )
+
+
+def _ends_bound(spec: MeetSpec) -> dict[str, Any]:
+    """What each end was read as, and written as where the delivery is an end of its own."""
+    ends = {"source": spec.source, "sink": spec.sink, **({"delivery": spec.delivery} if spec.delivery else {})}
+    return {name: deciding(end.kind, end.options) for name, end in ends.items()}
 
 
 def _says(classes: Mapping[str, int], found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:

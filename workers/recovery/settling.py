@@ -9,10 +9,12 @@ from django.utils import timezone
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.kinds import abilities_of
-from recovery_api.models import Intent, Pipeline, Recovery, Sink
+from recovery_api.models import Intent, Recovery, Sink
+from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.sinks import sink_clear, sink_remember
+from workers.connectors.registry import delivery_make, record_make
 from workers.evidence.read import evidence_read
-from workers.recovery.ends import evidence_directory, fenced_of, paths_read, record_of, request_make, session_open
+from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
 from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
@@ -39,15 +41,17 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
 
     What was certified before stays void: only the audit made here counts (THEORY section 4, step 9).
     """
-    pipeline = Pipeline.objects.select_related("source", "sink").get(sink=sink, retired_at__isnull=True)
-    record = record_of(pipeline)
+    pipeline = pipeline_of(sink)
+    if pipeline is None:
+        raise Refused(f"settling sink {sink.name}", "it serves no pipeline any more", "Nothing is fired into it.")
+    record = record_make(sink.kind, sink.options)
     report(step="asking the sink")
     finding = sink_remember(sink, record.said(), actor=intent.taken_by, now=timezone.now())
     if not finding.is_restored:
         return {"sink": sink.name, "standing": finding.standing.value, "says": finding.says}
     if Ability.FENCED in abilities_of(sink.kind, sink.options):
         report(step="raising the counter", says=f"above {finding.counter_floor}")
-        fenced_of(pipeline).counter_raise(finding.counter_floor + 1)
+        delivery_make(sink.kind, sink.options, Ability.FENCED).counter_raise(finding.counter_floor + 1)
     started_at = timezone.now()
     request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
     with session_open(intent) as session, evidence_read(session, request, report) as found:

@@ -27,13 +27,14 @@ class Command(FencepostCommand):
 
     def answer(self, now: datetime, **options: Any) -> Shown:
         pipeline = pipeline_get(options["pipeline"])
-        reading = sink_reading_latest(pipeline.sink)
+        sink = pipeline.fired_into
+        reading = sink_reading_latest(sink)
         if is_waiting(options):
-            intent = sink_read_request(pipeline.sink, actor=options["actor"], now=now, wake=not options["here"])
+            intent = sink_read_request(sink, actor=options["actor"], now=now, wake=not options["here"])
             reading = intent_await(intent, options, self.stderr)
             follow = f"Look again: {command_line('generations', pipeline.name)}"
             if (problem := intent_problem(reading, follow)) is not None:
                 return problem
-        pipeline.sink.refresh_from_db()
+        sink.refresh_from_db()
         body = generations_body(pipeline, reading, now)
         return Shown(body, generations_lines(body), UNKNOWN if body["is_divergent"] else DONE)

@@ -16,7 +16,7 @@ from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
 from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, schedule_lines, status_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
-from recovery_api.models import Sink, Source
+from recovery_api.models import Intent, Sink, Source
 from recovery_api.rows import (
     Row,
     audit_as_row,
@@ -35,21 +35,26 @@ from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
 
-MEMBERS = ("name", "source", "sink", "scope", "options", "requires_other_approver")
+MEMBERS = ("name", "source", "sink", "delivery", "scope", "options", "requires_other_approver")
 SHOWN_PLANS = 5
 
 
 class Command(FencepostCommand):
-    help = "Pipelines: list with their status, add, show, edit, retire, timeline, test both ends."
+    help = "Pipelines: list with their status, add, show, edit, retire, timeline, test their ends."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
         listed = subcommand_add(subparsers, "list", "every pipeline with its status")
         listed.add_argument("--check", action="store_true", help="exit as the worst of them: 1, 3, 4, 0, in that order")
-        add = subcommand_add(subparsers, "add", "test both ends and register a pipeline")
+        add = subcommand_add(subparsers, "add", "test its ends and register a pipeline")
         add.add_argument("name", nargs="?", help="its name (or in the file)")
         add.add_argument("--source", help="a registered source")
-        add.add_argument("--sink", help="a registered sink that serves no other pipeline")
+        add.add_argument("--sink", help="its record: a registered sink that serves no other pipeline")
+        add.add_argument(
+            "--delivery",
+            metavar="NAME",
+            help="another registered sink that is fired into; left out: the record itself",
+        )
         add.add_argument("--scope", help="the keys it owes, separated by commas; left out: every key")
         add.add_argument("--scope-file", help="the keys it owes, one a line")
         add.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="a pipeline's option")
@@ -73,7 +78,7 @@ class Command(FencepostCommand):
         for name, says in (
             ("show", "one pipeline and what is known of it"),
             ("timeline", "what happened to a pipeline, in order"),
-            ("test", "test both ends of a pipeline"),
+            ("test", "test the ends of a pipeline"),
         ):
             one = subcommand_add(subparsers, name, says)
             one.add_argument("name")
@@ -124,14 +129,17 @@ class Command(FencepostCommand):
         given = self._given(options)
         source, sink = source_get(given.pop("source")), sink_get(given.pop("sink"))
         name = given.pop("name")
-        pipeline_check(name, sink, scope=given["scope"], options=given["options"])
+        given["delivery"] = sink_get(given["delivery"]) if given["delivery"] else None
+        pipeline_check(name, sink, delivery=given["delivery"], scope=given["scope"], options=given["options"])
         if not options["no_test"]:
-            failed = self._test_ends(source, sink, now, options)
+            failed = self._test_ends((source, sink, given["delivery"]), now, options)
             if failed is not None:
                 lines = [*failed.lines, "The pipeline was not registered (--no-test registers it untested)."]
                 return Shown({**failed.body, "registered": False}, lines, failed.code)
-        row = pipeline_as_row(pipeline_create(name, source, sink, actor=options["actor"], now=now, **given))
-        lines = [f"Registered {pipeline_lines(row)[0]}"]
+        pipeline_create(name, source, sink, actor=options["actor"], now=now, **given)
+        row = pipeline_as_row(pipeline_get(name))
+        first, *more = pipeline_lines(row)
+        lines = [f"Registered {first}", *(more[1:2] if row["strategy_says"] else [])]
         if options["audit"]:
             audited = audit_ask(pipeline_get(name), now, options, self.stderr)
             return Shown({**row, "registered": True, "audit": audited.body}, [*lines, *audited.lines], audited.code)
@@ -161,24 +169,27 @@ class Command(FencepostCommand):
 
     def _retire(self, now: datetime, options: dict[str, Any]) -> Shown:
         retired = pipeline_retire(pipeline_get(options["name"]), options["confirm"], actor=options["actor"], now=now)
-        says = f"Pipeline {retired.name} is out of use; its history stays and its sink is free."
+        free = "its sink is free" if retired.delivery_id is None else "its two sinks are free"
+        says = f"Pipeline {retired.name} is out of use; its history stays and {free}."
         return Shown({**pipeline_as_row(retired), "retired": True}, [says])
 
     def _test(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])
-        failed = self._test_ends(pipeline.source, pipeline.sink, now, options)
+        failed = self._test_ends((pipeline.source, pipeline.sink, pipeline.delivery), now, options)
         if failed is not None:
             return failed
-        return Shown({"name": pipeline.name, "is_usable": True}, [f"Both ends of {pipeline.name} can serve."])
+        lines = [f"{'Both ends' if pipeline.delivery is None else 'All three ends'} of {pipeline.name} can serve."]
+        return Shown({"name": pipeline.name, "is_usable": True}, lines)
 
-    def _test_ends(self, source: Source, sink: Sink, now: datetime, options: dict[str, Any]) -> Shown | None:
-        """What to show where an end cannot serve. None: both can."""
-        wake = not options["here"]
-        intents = [
-            connection_test_request(actor=options["actor"], now=now, wake=wake, source=source),
-            connection_test_request(actor=options["actor"], now=now, wake=wake, sink=sink),
-        ]
-        for end, intent in zip((source, sink), intents, strict=True):
+    def _test_ends(
+        self, ends: tuple[Source, Sink, Sink | None], now: datetime, options: dict[str, Any]
+    ) -> Shown | None:
+        """What to show where an end cannot serve. None: all can."""
+        given: dict[str, Any] = {"actor": options["actor"], "now": now, "wake": not options["here"]}
+        source, *sinks = ends
+        tests: list[tuple[Source | Sink, Intent]] = [(source, connection_test_request(source=source, **given))]
+        tests += [(sink, connection_test_request(sink=sink, **given)) for sink in sinks if sink is not None]
+        for end, intent in tests:
             ended = intent_await(intent, options, self.stderr)
             problem = intent_problem(ended, f"Look again: manage.py intents show {intent.id}")
             if problem is not None:
@@ -191,14 +202,14 @@ class Command(FencepostCommand):
 
     def _given(self, options: dict[str, Any]) -> dict[str, Any]:
         """The members of a pipeline, from flags or from a file, never half from each."""
-        flags = {"source", "sink", "scope", "scope_file", "option", "author_may_approve"}
+        flags = {"source", "sink", "delivery", "scope", "scope_file", "option", "author_may_approve"}
         if options["file"]:
             if any(options[flag] for flag in flags):
                 raise BadInput("--file", "stands beside other flags of the pipeline", "Give one or the other.")
             found = config_read(options["file"], MEMBERS)
             if options["name"] and found.get("name") not in (None, options["name"]):
                 raise BadInput("name", f"is {found['name']!r} in the file", "Give the same name, or leave one out.")
-            given = {"scope": None, "options": {}, "requires_other_approver": True, **found}
+            given = {"delivery": None, "scope": None, "options": {}, "requires_other_approver": True, **found}
             given["name"] = options["name"] or found.get("name")
             if not isinstance(given["requires_other_approver"], bool):
                 raise BadInput("requires_other_approver", "is neither true nor false", "Write true or false.")
@@ -207,6 +218,7 @@ class Command(FencepostCommand):
                 "name": options["name"],
                 "source": options["source"],
                 "sink": options["sink"],
+                "delivery": options["delivery"],
                 "scope": self._scope(options),
                 "options": options_from_flags(options["option"]),
                 "requires_other_approver": not options["author_may_approve"],
@@ -214,6 +226,8 @@ class Command(FencepostCommand):
         for member in ("name", "source", "sink"):
             if not isinstance(given.get(member), str) or not given[member]:
                 raise BadInput(member, "is missing", "A pipeline has a name, a source and a sink.")
+        if not isinstance(given["delivery"], str | None):
+            raise BadInput("delivery", "is no name", "Name a registered sink, or leave it out.")
         return given
 
     def _scope(self, options: dict[str, Any]) -> list[str] | None:

@@ -18,6 +18,7 @@ from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Standing
 from tests.contract.benches import ChangeableBench, Place, SourceBench, bench_of, params
 from tests.contract.sink_engines import event_make
+from tests.pins import pin
 from workers.connectors.protocols.source import ImmutableSource, Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.rows import payload_of
@@ -73,7 +74,7 @@ def test_report_says_that_it_can_serve_and_shows_no_content(bench: SourceBench) 
 
 def test_empty_source_has_nothing_to_read(bench: SourceBench) -> None:
     source = bench.connector()
-    assert all(lane.head is None for lane in source.pin().lanes.values())
+    assert all(lane.head is None for lane in pin(source).lanes.values())
     with source.hold_snapshot() as reading:
         assert [row for lane in reading.lanes for row in read(source, reading, CoordinateRange(lane, None, None))] == []
 
@@ -128,7 +129,7 @@ def test_ranges_of_a_split_hold_each_event_once(bench: SourceBench, parts: int) 
 
 def test_pin_says_how_far_it_is_safe_and_on_which_ground(bench: SourceBench) -> None:
     committed(bench, 4, 6)
-    lane = bench.connector().pin().lanes[SINGLE_LANE]
+    lane = pin(bench.connector()).lanes[SINGLE_LANE]
     assert (lane.lowest, lane.head) == (Coordinate(4), Coordinate(6))
     assert lane.safe.coordinate is not None and lane.safe.coordinate >= Coordinate(6)
     assert lane.safe.ground and lane.safe.says and lane.safe.catalogue

@@ -11,6 +11,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
 from recovery_api.domain.grounds import Standing
 from tests.integration.postgresql.mapped_tables import Bench, lane
+from tests.pins import pin
 from workers.connectors.readings import SafeFrontier
 
 LOCKED = {"share_lock": True, "lock_timeout_ms": 50, "lock_tries": 2}
@@ -48,7 +49,7 @@ class Closed:
         self.bench.run.execute(text.format(app=self.app, owner=self.owner))
 
     def safe(self, **more: Any) -> SafeFrontier:
-        found: SafeFrontier = lane(self.bench.source(**{**self.options, **more}).pin()).safe
+        found: SafeFrontier = lane(pin(self.bench.source(**{**self.options, **more}))).safe
         return found
 
 
@@ -195,7 +196,7 @@ def test_t7_a_function_that_only_has_the_name_is_no_transaction_id(bench: Bench)
     name = bench.run.info.dbname
     bench.run.execute(f'ALTER DATABASE "{name}" SET search_path = public, pg_catalog')
     try:
-        assert lane(bench.source(**XID).pin()).safe.ground == "grace"
+        assert lane(pin(bench.source(**XID))).safe.ground == "grace"
     finally:
         bench.run.execute(f'ALTER DATABASE "{name}" RESET search_path')
 
@@ -267,7 +268,7 @@ def test_a_partition_on_another_server_is_read_and_is_no_ground(bench: Bench) ->
     )
     bench.run.execute("INSERT INTO outbox (content) VALUES ('{}')")
     source = bench.source(**LOCKED)
-    reading = source.pin()
+    reading = pin(source)
     assert lane(reading).safe.standing is Standing.ASSUMED and "another server" in (lane(reading).safe.weakness or "")
     assert any("keeps no xmin" in one for one in reading.weaknesses)
 
@@ -293,11 +294,11 @@ def test_t14_the_number_of_a_large_object_is_no_content(bench: Bench) -> None:
     bench.run.execute("CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, payload oid)")
     source = bench.source(content="payload", content_format="text")
     with pytest.raises(Unsuitable, match=r"large object.*lo_get"):
-        source.pin()
+        pin(source)
 
 
 def test_t22_xmin_is_no_coordinate(bench: Bench) -> None:
     """T22: it wraps, and an UPDATE renews it."""
     bench.run.execute("CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, content jsonb)")
     with pytest.raises(Unsuitable, match="wraps"):
-        bench.source(coordinate="xmin").pin()
+        pin(bench.source(coordinate="xmin"))

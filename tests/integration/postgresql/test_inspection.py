@@ -10,6 +10,7 @@ from psycopg.conninfo import make_conninfo
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, BadInput, FencepostError, NotFound, Unreachable, Unsuitable
 from tests.integration.postgresql.mapped_tables import Bench, history, lane
+from tests.pins import pin
 from workers.connectors.readings import ConnectionReport, Width
 
 TABLE = "CREATE TABLE outbox (id bigint PRIMARY KEY, key text, op text, content jsonb, at timestamptz)"
@@ -46,7 +47,7 @@ def test_a_connection_that_fails_says_why_and_never_the_password(
     password = change.get("password") or bench.run.info.password
     assert password not in problem
     with pytest.raises(kind) as raised:
-        source.pin()
+        pin(source)
     cause = raised.value.__cause__
     assert cause is None or getattr(cause, "pgconn", None) is None, "the driver's exception still holds the connection"
 
@@ -95,7 +96,7 @@ def test_what_is_mapped_wrong_is_named_with_what_is_nearest(
     report = source.test()
     assert says in problem_of(report)
     assert isinstance(error_of(report), kind)
-    for use in (source.pin, lambda: history(source)):
+    for use in (lambda: pin(source), lambda: history(source)):
         with pytest.raises(kind):
             use()
     assert bench.run.execute("SELECT count(*) FROM outbox").fetchone() == (1,)
@@ -128,7 +129,7 @@ def test_a_null_coordinate_is_a_problem_and_never_passed_over(bench: Bench) -> N
     source = bench.source()
     assert "is null" in problem_of(source.test())
     with pytest.raises(Unsuitable, match="is null"):
-        source.pin()
+        pin(source)
     with pytest.raises(Unsuitable, match="is null"):
         history(source)
 
@@ -144,7 +145,7 @@ def test_a_least_privileged_role_can_test_pin_and_read(bench: Bench) -> None:
     assert "may not read" in problem_of(source.test())
     bench.run.execute(f"GRANT SELECT (id, key, op, content) ON outbox TO {role}")
     assert source.test().is_usable, source.test().problems
-    assert lane(source.pin()).head == Coordinate(1)
+    assert lane(pin(source)).head == Coordinate(1)
     assert len(history(source, Width.FULL)) == 1
     bench.run.execute("CREATE SCHEMA hidden; CREATE TABLE hidden.outbox (id bigint)")
     bench.run.execute(f"GRANT SELECT ON hidden.outbox TO {role}")
@@ -162,7 +163,7 @@ def test_rows_that_a_policy_hides_are_an_error_and_never_a_shorter_history(bench
     source = bench.source(dsn=make_conninfo(bench.dsn, user=role, password="x"))
     assert "row-level security" in problem_of(source.test())
     with pytest.raises(Unsuitable, match="row-level security"):
-        source.pin()
+        pin(source)
 
 
 def test_missing_indexes_and_unlogged_tables_are_weaknesses_and_the_table_still_serves(bench: Bench) -> None:
@@ -201,7 +202,7 @@ def test_a_clock_that_steps_back_is_named_and_orders_nothing(bench: Bench) -> No
     assert any("00:01:30" in weakness and "cursor" in weakness for weakness in report.weaknesses)
     rows = history(source, Width.FULL)
     assert [row["position"] for row in rows] == [31, 32, 33]
-    assert lane(source.pin()).safe.coordinate == Coordinate(33)
+    assert lane(pin(source)).safe.coordinate == Coordinate(33)
     assert rows[1]["committed_at"].isoformat() == "2026-01-01T11:59:10+00:00"
 
 
@@ -210,8 +211,8 @@ def test_a_table_said_to_keep_everything_that_lost_its_beginning_is_a_weakness(b
     bench.run.execute("INSERT INTO outbox (note) SELECT '' FROM generate_series(1, 10)")
     bench.run.execute("DELETE FROM outbox WHERE id < 6")
     assert any("set retention to purges" in weakness for weakness in bench.source().test().weaknesses)
-    assert lane(bench.source().pin()).floor is None
-    assert lane(bench.source(retention="purges").pin()).floor == Coordinate(6)
+    assert lane(pin(bench.source())).floor is None
+    assert lane(pin(bench.source(retention="purges"))).floor == Coordinate(6)
 
 
 def test_nothing_a_connector_does_writes(bench: Bench) -> None:
@@ -219,7 +220,7 @@ def test_nothing_a_connector_does_writes(bench: Bench) -> None:
     bench.run.execute("INSERT INTO outbox VALUES (1, 'k', 'insert', '{}', now())")
     before = bench.run.execute("SELECT pg_current_wal_insert_lsn(), xmin, ctid FROM outbox").fetchone()
     source = bench.source(key="key", op="op", content="content", committed_at="at", share_lock=True)
-    source.test(), source.pin(), history(source, Width.FULL)
+    source.test(), pin(source), history(source, Width.FULL)
     after = bench.run.execute("SELECT pg_current_wal_insert_lsn(), xmin, ctid FROM outbox").fetchone()
     assert before is not None and after is not None and before[1:] == after[1:]
 

@@ -9,6 +9,7 @@ import pytest
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench
+from tests.pins import pin
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.readings import LateRows, Width
@@ -164,7 +165,7 @@ def test_many_young_rows_are_looked_up_within_their_blocks(bench: Bench) -> None
 
 def test_where_the_pinning_snapshot_is_gone_rows_written_since_are_counted(filled: Bench) -> None:
     source = filled.source()
-    pinned = source.pin().handle["pinned"]
+    pinned = pin(source).handle["pinned"]
     filled.run.execute("INSERT INTO outbox VALUES (3)")
     with source.hold_snapshot() as reading:
         handle = {**reading.handle, "pinned": {"snapshot": None, "xmin": pinned["xmin"]}}
@@ -179,7 +180,7 @@ def test_rights_to_single_columns_show_no_xmin_and_that_is_said(filled: Bench) -
     role = filled.run.info.dbname + "_columns"
     filled.run.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'; GRANT SELECT (id, content) ON outbox TO {role}")
     source = filled.source(dsn=make_conninfo(filled.dsn, user=role, password="x"))
-    reading = source.pin()
+    reading = pin(source)
     assert reading.handle["pinned"] is None
     assert any("Late rows cannot be seen here" in one for one in reading.weaknesses)
     assert any("Late rows cannot be seen here" in one for one in source.test().weaknesses)

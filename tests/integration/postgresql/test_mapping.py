@@ -11,6 +11,7 @@ import pytest
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, digests, history, lane, rows_of, spelled
+from tests.pins import pin
 from workers.connectors.readings import ConnectionReport, LateRows, Width
 
 TABLE = """
@@ -117,7 +118,7 @@ def test_a_join_that_could_multiply_rows_is_refused(bench: Bench, key: str) -> N
     source = bench.source(key="joined.number", joined_table="orders", joined_on={"order_id": "id"})
     assert "count several times" in problem_of(source.test())
     with pytest.raises(Unsuitable, match="not known to be unique"):
-        source.pin()
+        pin(source)
 
 
 def test_a_join_by_a_float_that_meets_two_numbers_is_refused(bench: Bench) -> None:
@@ -197,7 +198,7 @@ def test_a_mapping_that_does_not_fit_is_named_with_what_to_do(
     if kind is not None:
         assert isinstance(FencepostError.from_row(report.facts["error"]), kind)
         with pytest.raises(kind):
-            source.pin()
+            pin(source)
     row = filled.run.execute("SELECT count(*) FROM outbox").fetchone()
     assert row == (4,)
 
@@ -226,13 +227,13 @@ def test_a_filter_whose_columns_others_may_change_leaves_the_ground_assumed(fill
     role = f"{filled.run.info.dbname}_writer"
     filled.run.execute(f'CREATE ROLE "{role}" LOGIN; GRANT UPDATE (state) ON outbox TO "{role}"')
     plain, filtered = (
-        lane(filled.source(share_lock=True, **options).pin()).safe for options in ({}, {"filter": "state = ready"})
+        lane(pin(filled.source(share_lock=True, **options))).safe for options in ({}, {"filter": "state = ready"})
     )
     assert plain.standing.value == "proven", plain
     assert filtered.standing.value == "assumed"
     assert "takes it in later" in filtered.given and role in (filtered.weakness or "")
     assert plain.incarnation != filtered.incarnation and plain.catalogue != filtered.catalogue
-    other = lane(filled.source(share_lock=True, filter="order_id = 7").pin()).safe
+    other = lane(pin(filled.source(share_lock=True, filter="order_id = 7"))).safe
     assert other.standing.value == "proven", "nobody may change that column"
     filled.run.execute(f'DROP OWNED BY "{role}"; DROP ROLE "{role}"')
 

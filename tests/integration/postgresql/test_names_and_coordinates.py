@@ -17,6 +17,7 @@ from tests.integration.postgresql.mapped_tables import (
     rows_of,
     spelled,
 )
+from tests.pins import pin
 from workers.connectors.readings import CoordinateRange, Width
 
 NAMES = [
@@ -59,7 +60,7 @@ def test_every_name_works_when_it_is_given_exactly(bench: Bench, schema: str) ->
             committed_at="%s",
         )
         assert source.test().is_usable, source.test().problems
-        assert lane(source.pin()).head == Coordinate(number)
+        assert lane(pin(source)).head == Coordinate(number)
         (row,) = history(source, Width.FULL)
         assert (row["position"], row["key"], row["op"]) == (number, "a", "insert")
         with source.hold_snapshot() as reading:
@@ -83,7 +84,7 @@ def test_names_that_shadow_the_connectors_own_are_still_the_tables(bench: Bench)
             )
         )
         source = bench.source(name, name, key="subject", content="payload")
-        assert (lane(source.pin()).lowest, lane(source.pin()).head) == (Coordinate(1), Coordinate(12))
+        assert (lane(pin(source)).lowest, lane(pin(source)).head) == (Coordinate(1), Coordinate(12))
         with source.hold_snapshot() as reading:
             from pyarrow import table as arrow
 
@@ -97,7 +98,7 @@ def test_a_folded_name_is_an_error_that_names_the_real_ones(bench: Bench) -> Non
     """RC-33: never "0 events, OK"."""
     bench.run.execute('CREATE TABLE "OutboxEvents" (id bigint PRIMARY KEY)')
     with pytest.raises(NotFound, match="'OutboxEvents'"):
-        bench.source("outboxevents").pin()
+        pin(bench.source("outboxevents"))
 
 
 def test_injection_in_a_table_name_is_a_name(bench: Bench) -> None:
@@ -105,7 +106,7 @@ def test_injection_in_a_table_name_is_a_name(bench: Bench) -> None:
     bench.run.execute("CREATE TABLE outbox (id bigint PRIMARY KEY)")
     hostile = 'outbox"; DROP TABLE outbox; --'
     with pytest.raises(NotFound):
-        bench.source(hostile).pin()
+        pin(bench.source(hostile))
     bench.run.execute(sql.SQL("CREATE TABLE {} (id bigint PRIMARY KEY)").format(sql.Identifier(hostile)))
     bench.run.execute(sql.SQL("INSERT INTO {} VALUES (5)").format(sql.Identifier(hostile)))
     for name, held in ((hostile, ["5"]), ("outbox", [])):
@@ -121,7 +122,7 @@ def test_log_positions_are_numbers_in_every_spelling(bench: Bench) -> None:
     assert spelled(source, history(source)) == ["9/FFFFFF00", "A/10", "FF/FFFFFFFF", "100/0"]
     low, high = (coordinate_parse(text, source.spelling) for text in ("FF/FFFFFFFF", "100/0"))
     assert high.position - low.position == 1
-    assert (lane(source.pin()).lowest, lane(source.pin()).head) == (
+    assert (lane(pin(source)).lowest, lane(pin(source)).head) == (
         coordinate_parse("9/FFFFFF00", source.spelling),
         high,
     )
@@ -158,7 +159,7 @@ def test_unsigned_numbers_are_one_coordinate_however_they_are_stored(bench: Benc
     missing = {row["position"] for row in history(source)} - {row["position"] for row in accepted(sink)}
     assert missing == {coordinate_parse(2**63, source.spelling).position}
     for one in (source, twin):
-        pinned = lane(one.pin())
+        pinned = lane(pin(one))
         assert (pinned.lowest, pinned.head) == (coordinate_parse(0, one.spelling), coordinate_parse(-1, one.spelling))
         with one.hold_snapshot() as reading:
             upper = CoordinateRange("0", coordinate_parse(2**63, one.spelling), None)
@@ -199,26 +200,24 @@ def test_a_partitioned_table_is_read_through_its_parent_and_a_detached_one_raise
     assert report.facts["kind_of_table"] == "partitioned table"
     assert [name.rpartition(".")[2] for name in report.facts["partitions"]] == ["outbox_2026_02", "outbox_2026_03"]
     assert spelled(source, history(source)) == ["10", "11", "12"]
-    assert lane(source.pin()).floor is None
+    assert lane(pin(source)).floor is None
 
     bench.run.execute("ALTER TABLE outbox DETACH PARTITION outbox_2026_02")
-    reading = source.pin()
+    reading = pin(source)
     assert spelled(source, history(source)) == ["11", "12"]
     assert Coordinate(10) < lane(reading).floor <= Coordinate(11)
     assert any("outbox_2026_02" in note and "retention" in note for note in reading.weaknesses)
     assert any("outbox_2026_02" in note for note in source.test().weaknesses)
 
     bench.run.execute("CREATE TABLE copy_of_march AS SELECT * FROM outbox")
-    assert Coordinate(10) < lane(source.pin()).floor <= Coordinate(11), (
-        "a copy of held rows is not a detached partition"
-    )
+    assert Coordinate(10) < lane(pin(source)).floor <= Coordinate(11), "a copy of held rows is not a detached partition"
 
 
 def test_a_writer_of_one_partition_holds_back_the_frontier_of_the_whole(bench: Bench) -> None:
     bench.run.execute(PARTITIONED)
     writer = bench.session(application_name="leaf writer")
     writer.execute("INSERT INTO outbox_2026_03 VALUES (13, '2026-03-04')")
-    safe = lane(bench.source().pin()).safe
+    safe = lane(pin(bench.source())).safe
     assert safe.coordinate is None and any("leaf writer" in name for name in safe.waits_for)
 
 

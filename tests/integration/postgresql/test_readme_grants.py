@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.grounds import Standing
 from tests.integration.postgresql.mapped_tables import Bench, lane
+from tests.pins import pin
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 OUTBOX = """
@@ -54,6 +55,6 @@ def test_t6_the_readmes_grants_make_a_ground_proven_and_stop_a_chosen_number(ben
         ):
             pass
     source = bench.source(dsn=dsn, **options)
-    safe = lane(source.pin()).safe
+    safe = lane(pin(source)).safe
     assert (safe.ground, safe.standing, safe.weakness) == ("share lock", Standing.PROVEN, None)
     assert not any("proven" in weakness for weakness in source.test().weaknesses)

@@ -9,6 +9,7 @@ import pytest
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput
 from tests.integration.postgresql.mapped_tables import Bench
+from tests.pins import pin
 
 OUTBOX = "CREATE TABLE outbox (id bigint PRIMARY KEY, key text)"
 PAIRED = "CREATE TABLE outbox (tx xid8, id bigint, key text, PRIMARY KEY (tx, id))"
@@ -68,7 +69,7 @@ def test_cursor_table_that_is_not_there_stops_neither_test_nor_reading(bench: Be
     source = bench.source(**MAPPED)
     assert "could not be read" in cursor(source).problem
     assert source.test().is_usable
-    assert source.pin().lanes["0"].head is None
+    assert pin(source).lanes["0"].head is None
 
 
 def test_source_without_a_cursor_opens_nothing_for_it(bench: Bench) -> None:

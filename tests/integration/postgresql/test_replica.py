@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.coordinates import Coordinate
 from tests.integration.postgresql.mapped_tables import Bench, history, lane, spelled
+from tests.pins import pin
 from workers.connectors.readings import Width
 from workers.embedded.postgres import PostgreSQL
 from workers.embedded.services import Place
@@ -122,7 +123,7 @@ def test_a_lagging_replica_bounds_the_verdict_and_is_never_ok(bench: Bench, repl
     report = source.test()
     assert report.facts["is_replica"] and report.facts["replayed"] == replayed[0]
     assert any("Register the primary" in weakness for weakness in report.weaknesses)
-    pinned = source.pin()
+    pinned = pin(source)
     assert lane(pinned).head == Coordinate(53)
     assert lane(pinned).safe.coordinate is None and lane(pinned).safe.waits_for
     assert lane(pinned).safe.ground == "replica replay" and replayed[0] in lane(pinned).safe.says
@@ -132,7 +133,7 @@ def test_a_lagging_replica_bounds_the_verdict_and_is_never_ok(bench: Bench, repl
         assert not held.is_complete and lane(held).safe.coordinate is None
 
     ordered = bench.source("by_transaction", ["tx", "id"], dsn=replica.dsn, coordinate_spelling="xid8_bigint")
-    bounded = ordered.pin()
+    bounded = pin(ordered)
     seen = history(ordered)
     assert [row["ordinal"] for row in seen] == [51, 53]
     first = Coordinate(seen[0]["position"], seen[0]["ordinal"])
@@ -145,7 +146,7 @@ def test_a_lagging_replica_bounds_the_verdict_and_is_never_ok(bench: Bench, repl
         assert not record.is_complete and any("replica" in weakness for weakness in record.weaknesses)
 
     primary = bench.source()
-    assert lane(primary.pin()).safe.coordinate == Coordinate(54)
+    assert lane(pin(primary)).safe.coordinate == Coordinate(54)
     assert spelled(primary, history(primary)) == ["51", "52", "53", "54"]
 
 

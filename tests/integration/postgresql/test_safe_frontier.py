@@ -7,6 +7,7 @@ import pytest
 from recovery_api.domain.coordinates import Coordinate, coordinate_parse
 from recovery_api.domain.errors import Unsuitable
 from tests.integration.postgresql.mapped_tables import WHOLE, Bench, accepted, history, lane, rows_of, spelled
+from tests.pins import pin
 from workers.connectors.readings import Width
 
 IDENTITY = "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, content jsonb)"
@@ -33,7 +34,7 @@ def test_ids_handed_out_in_one_order_and_committed_in_another(bench: Bench, opti
     bench.run.execute("INSERT INTO outbox DEFAULT VALUES")
     bench.run.execute("INSERT INTO accepted VALUES (102)")
 
-    first = lane(source.pin())
+    first = lane(pin(source))
     assert first.head == Coordinate(102)
     assert first.safe.coordinate is None
     assert [name for name in first.safe.waits_for if f"transaction {xid[0]}" in name and "checkout" in name]
@@ -41,7 +42,7 @@ def test_ids_handed_out_in_one_order_and_committed_in_another(bench: Bench, opti
     slow.commit()
     bench.run.execute("INSERT INTO outbox DEFAULT VALUES")
     bench.run.execute("INSERT INTO accepted VALUES (103)")
-    second = lane(source.pin())
+    second = lane(pin(source))
     assert (second.head, second.safe.coordinate) == (Coordinate(103), Coordinate(103))
     assert spelled(source, history(source)) == ["101", "102", "103"]
     assert spelled(sink, accepted(sink)) == ["102", "103"]
@@ -59,12 +60,12 @@ def test_a_gap_is_pending_while_its_transaction_is_open_and_benign_after(
     rolled_back = bench.session()
     rolled_back.execute("INSERT INTO outbox DEFAULT VALUES")
     bench.run.execute("INSERT INTO outbox DEFAULT VALUES")
-    pending = lane(source.pin())
+    pending = lane(pin(source))
     assert pending.head == Coordinate(204)
     assert pending.safe.coordinate is None and pending.safe.waits_for
 
     rolled_back.rollback()
-    settled = lane(source.pin())
+    settled = lane(pin(source))
     assert settled.safe.coordinate == Coordinate(204)
     assert spelled(source, history(source)) == ["201", "202", "204"]
 
@@ -78,14 +79,14 @@ def test_transaction_ids_make_everything_below_xmin_safe_and_name_what_holds_it_
     slow.execute(INSERT)
     bench.run.execute(INSERT)
 
-    reading = source.pin()
+    reading = pin(source)
     safe, head = lane(reading).safe, lane(reading).head
     assert safe.ground == "transaction ids" and safe.weakness is None and reading.weaknesses == ()
     assert Coordinate(early[0]["position"], early[0]["ordinal"]) < safe.coordinate < head
     assert any("importer" in name for name in safe.waits_for)
 
     slow.commit()
-    after = lane(source.pin())
+    after = lane(pin(source))
     assert after.head == head <= after.safe.coordinate
     assert not after.safe.waits_for
     assert len(history(source)) == 3
@@ -110,7 +111,7 @@ def test_one_held_snapshot_never_sees_what_commits_between_its_statements(bench:
     thirteen = bench.session()
     thirteen.execute(INSERT)
     bench.run.execute(INSERT)
-    pinned = lane(source.pin())
+    pinned = lane(pin(source))
     assert pinned.head == Coordinate(14)
     assert pinned.safe.coordinate is None and pinned.safe.waits_for
 
@@ -119,7 +120,7 @@ def test_what_was_pinned_is_what_a_held_reading_says_is_safe(bench: Bench) -> No
     bench.run.execute(IDENTITY)
     bench.run.execute(INSERT)
     source = bench.source(**LOCKED)
-    pinned = lane(source.pin()).safe
+    pinned = lane(pin(source)).safe
     bench.run.execute(INSERT)
     with source.hold_snapshot() as reading:
         assert lane(reading).safe == pinned
@@ -130,7 +131,7 @@ def test_the_lock_is_not_held_once_the_snapshot_exists(bench: Bench) -> None:
     bench.run.execute(IDENTITY)
     source = bench.source(**LOCKED)
     bench.run.execute(INSERT)
-    safe = lane(source.pin()).safe
+    safe = lane(pin(source)).safe
     assert (safe.ground, safe.weakness, safe.coordinate) == ("share lock", None, Coordinate(1))
     with source.hold_snapshot():
         bench.run.execute("SET lock_timeout = '1s'")
@@ -143,12 +144,12 @@ def test_a_prepared_transaction_that_blocks_the_lock_is_named(bench: Bench) -> N
     bench.run.execute("BEGIN")
     bench.run.execute(INSERT)
     bench.run.execute("PREPARE TRANSACTION 'half done'")
-    safe = lane(source.pin()).safe
+    safe = lane(pin(source)).safe
     assert safe.coordinate is None
     assert any("'half done'" in name and "PREPARED" in name for name in safe.waits_for)
     bench.run.execute("ROLLBACK PREPARED 'half done'")
     bench.run.execute(INSERT)
-    assert lane(source.pin()).safe.coordinate == Coordinate(2)
+    assert lane(pin(source)).safe.coordinate == Coordinate(2)
 
 
 def test_a_prepared_transaction_holds_back_the_grace_too(bench: Bench) -> None:
@@ -157,7 +158,7 @@ def test_a_prepared_transaction_holds_back_the_grace_too(bench: Bench) -> None:
     bench.run.execute(INSERT)
     bench.run.execute("PREPARE TRANSACTION 'waiting'")
     bench.run.execute(INSERT)
-    safe = lane(bench.source().pin()).safe
+    safe = lane(pin(bench.source())).safe
     assert safe.coordinate is None and any("'waiting'" in name for name in safe.waits_for)
     bench.run.execute("COMMIT PREPARED 'waiting'")
 
@@ -167,7 +168,7 @@ def test_an_idle_transaction_that_wrote_nothing_here_is_named_as_the_weakness_of
     bench.run.execute(INSERT)
     drew = bench.session(application_name="pooled ids")
     drew.execute("SELECT nextval('outbox_id_seq')")
-    safe = lane(bench.source().pin()).safe
+    safe = lane(pin(bench.source())).safe
     assert safe.coordinate == Coordinate(1)
     assert any("pooled ids" in name for name in safe.waits_for)
     assert safe.weakness is not None and "0 s" in safe.weakness
@@ -188,7 +189,7 @@ def test_an_idle_transaction_that_wrote_nothing_here_is_named_as_the_weakness_of
 def test_the_lock_is_not_taken_for_a_ground_where_it_proves_nothing(bench: Bench, table: str, obstacle: str) -> None:
     bench.run.execute(table)
     bench.run.execute("INSERT INTO outbox OVERRIDING SYSTEM VALUE VALUES (5)")
-    safe = lane(bench.source(**LOCKED).pin()).safe
+    safe = lane(pin(bench.source(**LOCKED))).safe
     assert safe.ground == "grace"
     assert safe.weakness is not None and obstacle in safe.weakness
 
@@ -199,9 +200,9 @@ def test_a_role_that_may_supply_numbers_needs_the_owners_word(bench: Bench) -> N
     bench.run.execute("CREATE TABLE outbox (id bigserial PRIMARY KEY)")
     bench.run.execute(f"GRANT INSERT ON outbox TO {name}")
     bench.run.execute("INSERT INTO outbox DEFAULT VALUES")
-    doubted = lane(bench.source(**LOCKED).pin()).safe
+    doubted = lane(pin(bench.source(**LOCKED))).safe
     assert doubted.ground == "grace" and doubted.weakness is not None and name in doubted.weakness
-    attested = lane(bench.source(**LOCKED, numbers_are_drawn_in_insert=True).pin()).safe
+    attested = lane(pin(bench.source(**LOCKED, numbers_are_drawn_in_insert=True))).safe
     assert attested.ground == "share lock" and attested.weakness is not None and name in attested.weakness
 
 
@@ -218,13 +219,13 @@ def test_a_function_takes_the_lock_for_a_role_that_may_not(bench: Bench) -> None
     from psycopg.conninfo import make_conninfo
 
     dsn = make_conninfo(bench.dsn, user=role, password="x")
-    without = lane(bench.source(dsn=dsn, **LOCKED).pin()).safe
+    without = lane(pin(bench.source(dsn=dsn, **LOCKED))).safe
     assert without.ground == "grace" and "may not take the lock" in (without.weakness or "")
-    safe = lane(bench.source(dsn=dsn, **LOCKED, share_lock_function="public.quiet").pin()).safe
+    safe = lane(pin(bench.source(dsn=dsn, **LOCKED, share_lock_function="public.quiet"))).safe
     assert (safe.ground, safe.coordinate) == ("share lock", Coordinate(1))
     writer = bench.session()
     writer.execute(INSERT)
-    assert lane(bench.source(dsn=dsn, **LOCKED, share_lock_function="public.quiet").pin()).safe.coordinate is None
+    assert lane(pin(bench.source(dsn=dsn, **LOCKED, share_lock_function="public.quiet"))).safe.coordinate is None
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_transaction_ids_prove_nothing_where_clients_may_choose_them(bench: Benc
     bench.run.execute(f"CREATE TABLE outbox ({column}, id bigint GENERATED ALWAYS AS IDENTITY)")
     bench.run.execute("INSERT INTO outbox (tx) VALUES ('1')")
     source = bench.source(coordinate=["tx", "id"], coordinate_spelling="xid8_bigint")
-    safe = lane(source.pin()).safe
+    safe = lane(pin(source)).safe
     assert safe.ground == "grace" and obstacle in (safe.weakness or "")
 
 
@@ -248,7 +249,7 @@ def test_rows_with_a_transaction_id_this_cluster_has_not_given_out_are_refused(b
     bench.run.execute("INSERT INTO outbox (tx) VALUES ('999999999999')")
     source = bench.source(coordinate=["tx", "id"], coordinate_spelling="xid8_bigint")
     with pytest.raises(Unsuitable, match=r"999999999999.*another cluster"):
-        source.pin()
+        pin(source)
     assert any("another cluster" in problem for problem in source.test().problems)
     bench.run.execute("CREATE TABLE numbered (id bigint PRIMARY KEY, tx xid8)")
     bench.run.execute("INSERT INTO numbered VALUES (1, '888888888888')")
@@ -266,7 +267,7 @@ def test_a_logical_subscriber_is_refused_as_a_source(bench: Bench) -> None:
     )
     source = bench.source()
     with pytest.raises(Unsuitable, match="logical subscription"):
-        source.pin()
+        pin(source)
     report = source.test()
     assert not report.is_usable and "publisher" in report.problems[0]
     bench.run.execute(f"DROP SUBSCRIPTION {bench.run.info.dbname}")
@@ -277,7 +278,7 @@ def test_an_empty_table_is_a_fact_and_nothing_is_safe_yet(bench: Bench) -> None:
     source = bench.source(**LOCKED)
     report = source.test()
     assert report.is_usable and report.facts["is_empty"]
-    reading = lane(source.pin())
+    reading = lane(pin(source))
     assert (reading.head, reading.lowest, reading.safe.coordinate) == (None, None, None)
     assert history(source) == []
 
@@ -287,7 +288,7 @@ def test_the_extremes_of_64_bits_are_coordinates(bench: Bench) -> None:
     bench.run.execute("INSERT INTO outbox VALUES (-9223372036854775808), (0), (9223372036854775807)")
     source = bench.source()
     assert spelled(source, history(source)) == ["-9223372036854775808", "0", "9223372036854775807"]
-    pinned = lane(source.pin())
+    pinned = lane(pin(source))
     assert pinned.lowest == coordinate_parse("-9223372036854775808", source.spelling)
     assert pinned.safe.coordinate == coordinate_parse("9223372036854775807", source.spelling)
 
@@ -297,8 +298,8 @@ def test_a_reader_that_is_held_open_holds_back_nothing_and_a_writer_by_its_name_
     bench.run.execute(INSERT)
     source = bench.source()
     with source.hold_snapshot():
-        safe = lane(source.pin()).safe
+        safe = lane(pin(source)).safe
         assert (safe.coordinate, safe.waits_for) == (Coordinate(1), ())
         impostor = bench.session(application_name="fencepost reader")
         impostor.execute(INSERT)
-        assert lane(source.pin()).safe.coordinate is None
+        assert lane(pin(source)).safe.coordinate is None

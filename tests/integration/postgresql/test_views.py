@@ -9,6 +9,7 @@ from psycopg.conninfo import make_conninfo
 
 from recovery_api.domain.errors import Unsuitable
 from tests.integration.postgresql.mapped_tables import Bench, accepted, history, lane, rows_of, spelled
+from tests.pins import pin
 from workers.connectors.readings import Width
 
 TABLES = """
@@ -30,8 +31,8 @@ def test_a_view_is_read_like_a_table(bench: Bench) -> None:
 
 def test_a_views_ground_is_assumed_and_names_its_tables(bench: Bench) -> None:
     bench.run.execute(TABLES)
-    table = lane(bench.source("events", share_lock=True).pin()).safe
-    view = bench.source(share_lock=True).pin()
+    table = lane(pin(bench.source("events", share_lock=True))).safe
+    view = pin(bench.source(share_lock=True))
     assert table.standing.value == "proven", table
     assert lane(view).safe.standing.value == "assumed"
     said = " ".join(view.weaknesses)
@@ -43,18 +44,18 @@ def test_a_transaction_that_writes_the_views_table_holds_its_frontier_back(bench
     bench.run.execute(TABLES)
     writer = bench.session()
     writer.execute("INSERT INTO events (kind) VALUES ('a')")
-    safe = lane(bench.source().pin()).safe
+    safe = lane(pin(bench.source())).safe
     assert safe.coordinate is None and "may commit below the head" in safe.says
     writer.rollback()
-    assert lane(bench.source().pin()).safe.coordinate is not None
+    assert lane(pin(bench.source())).safe.coordinate is not None
 
 
 def test_another_definition_of_a_view_is_another_source(bench: Bench) -> None:
     bench.run.execute(TABLES)
-    before = lane(bench.source().pin()).safe.incarnation
-    assert before and before == lane(bench.source().pin()).safe.incarnation
+    before = lane(pin(bench.source())).safe.incarnation
+    assert before and before == lane(pin(bench.source())).safe.incarnation
     bench.run.execute("CREATE OR REPLACE VIEW outbox AS SELECT id, doc ->> 'k' AS key, doc FROM events")
-    assert lane(bench.source().pin()).safe.incarnation != before
+    assert lane(pin(bench.source())).safe.incarnation != before
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_view_whose_rows_are_no_rows_of_a_table_is_refused(bench: Bench, view:
     report = source.test()
     assert not report.is_usable and says in " ".join(report.problems)
     with pytest.raises(Unsuitable):
-        source.pin()
+        pin(source)
 
 
 def test_names_that_look_like_a_marks_text_do_not_make_a_view_computed(bench: Bench) -> None:

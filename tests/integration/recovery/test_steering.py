@@ -22,9 +22,9 @@ from recovery_api.services.recoveries import recovery_want
 from tests.faults.processes import environment, reached
 from tests.integration.recovery.world import World, run
 from tests.zygote import forked
-from workers import heart, runners
+from workers import heart, runners, stopping
 from workers.faults import Point
-from workers.stopping import stop_ask, stop_withdraw
+from workers.stopping import stop_ask
 
 
 def until(holds: Callable[[], Any], within_seconds: float = 120) -> None:
@@ -73,6 +73,11 @@ def test_t13_a_pause_is_shown_as_asked_until_it_holds_and_holds_before_the_fire(
     assert recovery.outcome == RecoveryOutcome.EXACTLY_ONCE, recovery.says
     assert recovery.generations.count() == 1, "it went on under the claim that it had"
     assert world.accepted_keys() == ["e1"]
+
+
+def stop_withdraw() -> None:
+    """Not told any more: this process goes on to other tests."""
+    stopping._asked[0] = 0
 
 
 @pytest.fixture

@@ -40,12 +40,9 @@ class Source(Protocol):
         """The relay's cursor by lane, where one is registered. Never evidence; that it cannot be read is no error."""
         ...
 
-    def pin(self) -> Reading:
-        """Heads, floors and safe frontiers from one short snapshot, released before it returns."""
-        ...
-
     def hold_pin(self) -> AbstractContextManager[Reading]:
-        """As `pin`, with its snapshot open until the manager closes, so that late rows can be looked up in it.
+        """Heads, floors and safe frontiers from one snapshot, which stays open until the manager closes, so that late rows
+        can be looked up in it.
 
         The handle's `pinned` tells `read_history` how; without it, late rows cannot be seen.
         """

@@ -98,19 +98,16 @@ class ArchiveFiles:
     def cursors(self) -> Mapping[str, CursorReading]:
         return {}
 
-    def pin(self) -> Reading:
+    @contextmanager
+    def hold_pin(self) -> Iterator[Reading]:
+        """Nothing is held, for what is immutable needs no snapshot. `hold_snapshot` looks at it again."""
         reading = self._reading(self._held())
         self._pinned = {
             lane: (one.head, self._counted(_files_in(reading), lane, one.head))
             for lane, one in reading.lanes.items()
             if one.head is not None
         }
-        return reading
-
-    @contextmanager
-    def hold_pin(self) -> Iterator[Reading]:
-        """As `pin`: nothing is held, for what is immutable needs no snapshot. `hold_snapshot` looks at it again."""
-        yield self.pin()
+        yield reading
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[Reading]:

@@ -79,10 +79,6 @@ class PostgresqlOutbox:
         found = cursor_read(self.address, self.options)
         return {} if found is None else {SINGLE_LANE: found}
 
-    def pin(self) -> Reading:
-        with self.hold_pin() as reading:
-            return reading
-
     @contextmanager
     def hold_pin(self) -> Iterator[Reading]:
         """Head, floor and safe frontier from one snapshot, held until the manager ends.

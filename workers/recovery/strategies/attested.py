@@ -175,7 +175,7 @@ class AttestedDriver(Driver):
             why = capability.unappended_because or "its record cannot be read, or nothing may be appended to it"
             problem = f"the sink is no longer as the plan found it: {why}"
             remedy = "Nothing is weakened for it: let an admin look at the sink's rights and test it, then plan again."
-            raise Refused(f"Appending to sink {self.recovery.pipeline.sink.name}", problem, remedy)
+            raise Refused(f"Appending to sink {self.recovery.pipeline.fired_into.name}", problem, remedy)
         self._late_sends(capability)
 
     def _late_sends(self, capability: Capability) -> None:
@@ -184,7 +184,7 @@ class AttestedDriver(Driver):
         if capability.absorbs_late_sends or RELAY_DRAINED in names:
             return
         raise Refused(
-            f"Appending to sink {self.recovery.pipeline.sink.name}",
+            f"Appending to sink {self.recovery.pipeline.fired_into.name}",
             "the unique constraint that refused late sends is gone, and nobody attested that the relay is stopped",
             "Plan again: the plan asks for what must be attested now.",
         )

@@ -38,7 +38,7 @@ def batch_append(session: Any, evidence: Evidence, wait_seconds: float = 5.0) ->
 
 
 def _append(spec: MeetSpec, pieces: tuple[Piece, ...], owed: BatchDigest, wait_seconds: float) -> dict[str, Any]:
-    answer = spec.sink.appended().append(_content(spec, pieces), wait_seconds, owed)
+    answer = spec.fired_into.appended().append(_content(spec, pieces), wait_seconds, owed)
     return {"word": answer.word, "data": dict(answer.data)}
 
 

@@ -93,11 +93,11 @@ def _coordinates(spec: MeetSpec, piece: Slice) -> pa.Table:
 
 def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str, Any]:
     content = spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece))
-    return {"staged": spec.sink.fenced().stage(generation, arm, content)}
+    return {"staged": spec.fired_into.fenced().stage(generation, arm, content)}
 
 
 def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
-    delivery, record = spec.sink.delivery(), spec.sink.record()
+    delivery, record = spec.fired_into.delivery(), spec.sink.record()
     total = 0
     sample: list[dict[str, Any]] = []
     refused = []

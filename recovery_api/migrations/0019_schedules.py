@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0016_recovery_states_of_appending'),
+        ('recovery_api', '0018_no_audit_continues_another'),
     ]
 
     operations = [

@@ -1,0 +1,205 @@
+"""A pipeline of two sinks: its record, and a delivery of its own. Each sink serves one pipeline, in one part."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, transaction
+
+from recovery_api.domain.capabilities import APART, Archetype, Capability
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.restores import SinkMemory
+from recovery_api.models import Event, EventKind, Pipeline
+from recovery_api.rows import pipeline_as_row, status_as_row
+from recovery_api.selectors.ends import pipeline_get, sink_get
+from recovery_api.selectors.fleet import pipeline_status
+from recovery_api.selectors.fleet_pages import fleet_entries, fleet_select
+from recovery_api.selectors.pairs import pipeline_allows, restored_of
+from recovery_api.selectors.registry import pipeline_of, pipelines_of, sinks_free
+from recovery_api.services.audits import audit_record
+from recovery_api.services.drills import drill_request
+from recovery_api.services.ends import (
+    connection_test_record,
+    connection_test_request,
+    sink_create,
+    sink_update,
+    source_create,
+)
+from recovery_api.services.intents import intent_take
+from recovery_api.services.pipelines import pipeline_check, pipeline_create
+from recovery_api.services.plans import plan_approve
+from recovery_api.services.recoveries import recovery_request
+from recovery_api.services.retirement import pipeline_retire, sink_retire
+from recovery_api.services.sinks import sink_remember, sink_settle_request
+from tests.integration.control.conftest import make_ready
+
+BY = {"actor": "owner"}
+FENCED = Capability(Archetype.FENCED, True, True, True, True, True, batch_limit=500)
+INBOX = Capability(Archetype.QUERYABLE, True, True, False, False, False, mark_because="A row here is a mark.")
+
+
+def source_make(name, now):
+    return source_create(name, "paper_source", {"path": name}, now=now, **BY)
+
+
+def record_make(name, now):
+    return sink_create(name, "paper_sink", {"path": name}, now=now, **BY)
+
+
+def delivery_make(name, now):
+    return sink_create(name, "memory", {"name": name}, now=now, **BY)
+
+
+@pytest.fixture
+def pair(db, now) -> Pipeline:
+    source, inbox, kit = source_make("orders", now), record_make("inbox", now), delivery_make("kit", now)
+    return pipeline_create("mail", source, inbox, delivery=kit, now=now, **BY)
+
+
+def as_tested(sink, capability, now, is_usable=True):
+    """What a worker records of a sink."""
+    intent = intent_take(connection_test_request(sink=sink, now=now, wake=False, **BY).id, "worker", now)
+    report = {"is_usable": is_usable, "facts": {}, "problems": [], "weaknesses": []}
+    row = {**asdict(capability), "declared": "fenced", "strategy": "fenced", "recovery": "It fires."}
+    connection_test_record(intent, report, now, row)
+
+
+def test_a_sink_is_its_own_delivery_where_none_is_named(pipeline):
+    assert pipeline.delivery is None and pipeline.fired_into == pipeline.sink
+    assert pipeline_as_row(pipeline)["delivery"] is None
+
+
+def test_a_pair_is_registered_and_told(pair):
+    assert (pair.fired_into.name, pair.sink.name) == ("kit", "inbox")
+    (event,) = Event.objects.filter(kind=EventKind.PIPELINE_CREATED)
+    assert event.says == "Pipeline mail delivers orders through kit, recorded in inbox, every key."
+    assert {one.name for one in map(pipeline_of, (pair.sink, pair.delivery)) if one} == {"mail"}
+    assert not sinks_free().exists()
+
+
+def test_a_delivery_is_not_the_record_itself(db, now):
+    source, kit = source_make("orders", now), delivery_make("kit", now)
+    with pytest.raises(BadInput, match="kit is the record itself"):
+        pipeline_create("mail", source, kit, delivery=kit, now=now, **BY)
+    with pytest.raises(IntegrityError, match="a_delivery_of_its_own_is_not_the_record"), transaction.atomic():
+        Pipeline.objects.create(name="m", source=source, sink=kit, delivery=kit, created_at=now, created_by="x")
+
+
+def test_a_record_alone_is_no_delivery(db, now):
+    source, inbox, other = source_make("orders", now), record_make("inbox", now), record_make("other", now)
+    with pytest.raises(BadInput, match="other is a record alone: a row in it is the mark of an effect") as raised:
+        pipeline_create("mail", source, inbox, delivery=other, now=now, **BY)
+    assert "Name a sink that can be sent to" in str(raised.value)
+    assert not Pipeline.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("sink", "delivery", "named"),
+    [("inbox", None, "inbox"), ("kit", None, "kit"), ("other", "kit", "kit"), ("other", "alone", "alone")],
+    ids=["two records", "a delivery as a record", "two deliveries", "a record as a delivery"],
+)
+def test_a_sink_serves_one_pipeline_in_one_part(pair, now, sink, delivery, named):
+    pipeline_create("alone", source_make("more", now), delivery_make("alone", now), now=now, **BY)
+    sinks = {one: sink_get(one) for one in ("inbox", "kit", "alone")} | {"other": record_make("other", now)}
+    with pytest.raises(Refused, match=f"sink {named} already serves pipeline"):
+        pipeline_create("post", pair.source, sinks[sink], delivery=sinks.get(delivery), now=now, **BY)
+    assert not Pipeline.objects.filter(name="post").exists()
+
+
+def test_the_database_holds_two_deliveries_apart(pair, now):
+    with pytest.raises(IntegrityError, match="a_delivery_serves_one_pipeline"), transaction.atomic():
+        other = record_make("other", now)
+        given = {"source": pair.source, "sink": other, "delivery": pair.delivery, "created_at": now, "created_by": "x"}
+        Pipeline.objects.create(name="post", **given)
+
+
+def test_a_check_before_any_test_refuses_the_same(pair, now):
+    with pytest.raises(Refused, match="already serves"):
+        pipeline_check("post", record_make("other", now), delivery=pair.delivery, scope=None, options=None)
+
+
+def test_a_delivery_in_use_is_not_retired_and_is_free_afterwards(pair, now):
+    for sink in (pair.sink, pair.delivery):
+        with pytest.raises(Refused, match="pipeline mail uses it"):
+            sink_retire(sink, sink.name, now=now, **BY)
+    retired = pipeline_retire(pair, "mail", now=now, **BY)
+    assert "its two sinks are free" in Event.objects.get(kind=EventKind.RETIRED, pipeline=retired).says
+    sink_retire(pair.delivery, "kit", now=now, **BY)
+
+
+def test_what_the_pair_may_do_changes_when_either_end_is_tested(pair, now):
+    assert pipeline_allows(pair) is None and pipeline_as_row(pair)["strategy"] is None
+    as_tested(pair.sink, INBOX, now)
+    assert pipeline_allows(pipeline_get("mail")) is None
+    as_tested(pair.delivery, FENCED, now)
+    row = pipeline_as_row(pipeline_get("mail"))
+    assert row["strategy"] == "read_only" and APART in row["strategy_says"]
+    assert "as one sink" in row["strategy_says"] and "exactly once" not in row["strategy_says"]
+    as_tested(pair.sink, Capability(Archetype.BLIND, False, False, False, False, False), now)
+    assert pipeline_as_row(pipeline_get("mail"))["strategy"] == "blind"
+    sink_update(pair.delivery, {"name": "another"}, now=now, **BY)
+    assert pipeline_as_row(pipeline_get("mail"))["strategy"] is None
+
+
+def test_a_test_of_either_end_voids_a_plan_that_the_pair_does_not_allow(pair, now, later):
+    as_tested(pair.sink, INBOX, now)
+    plan = make_ready(pair, now)  # as one made for a fence
+    as_tested(pair.delivery, FENCED, later(seconds=1))
+    plan.refresh_from_db()
+    assert plan.state == "lapsed"
+
+
+def test_other_options_of_the_delivery_void_its_plans_and_no_audit(pair, now, later):
+    audit = audit_record(pair, status="unknown", exit_code=3, now=now, started_at=now, is_full=True, says="Judged.")
+    plan = make_ready(pair, now)
+    sink_update(pair.delivery, {"name": "another"}, now=later(seconds=1), **BY)
+    plan.refresh_from_db()
+    audit.refresh_from_db()
+    assert plan.state == "lapsed" and audit.void_since is None
+    assert Event.objects.get(kind=EventKind.END_CHANGED).pipeline == pair
+
+
+def test_nothing_is_redriven_while_either_end_is_restored(pair, now, later):
+    plan = make_ready(pair, now)
+    plan_approve(plan.id, plan.digest, "approver", now)
+    audit = audit_record(pair, status="unknown", exit_code=3, now=now, started_at=now, is_full=True, says="Judged.")
+    for counter in (9, 2):
+        sink_remember(pair.delivery, SinkMemory("it", counter, 1, None), actor="worker", now=later(seconds=1))
+    found = pipeline_get("mail")
+    audit.refresh_from_db()
+    plan.refresh_from_db()
+    assert restored_of(found) == found.delivery and (audit.void_since, plan.state) == (None, "lapsed")
+    assert Event.objects.get(kind=EventKind.SINK_RESTORED).pipeline == found
+    type(plan).objects.filter(id=plan.id).update(state="approved")
+    with pytest.raises(Refused, match="settle kit"):
+        recovery_request(plan.id, "because", "mail", "owner", now=later(seconds=2))
+    assert sink_settle_request(found.delivery, now=now, wake=False, **BY).pipeline == found
+
+
+def test_drills_of_either_end_are_the_pairs(pair, now):
+    for sink in (pair.sink, pair.delivery):
+        _, intent = drill_request(sink, now=now, wake=False, **BY)
+        assert intent.pipeline == pair
+    pair.sink.drill_passed_at = pair.delivery.drill_passed_at = now
+    assert status_as_row(pipeline_status(pair, now))["drill_passed_at"] is None
+
+
+def test_a_pair_is_found_by_the_name_of_its_delivery(pair, now):
+    assert [one.name for one in fleet_select(fleet_entries(now), text="KIT")] == ["mail"]
+    assert list(pipelines_of(pair.delivery)) == list(pipelines_of(pair.sink)) == [pair]
+
+
+def test_the_command_registers_shows_and_names_both(db, now):
+    source_make("orders", now), record_make("inbox", now), delivery_make("kit", now)
+    told = StringIO()
+    given = ("--source", "orders", "--sink", "inbox", "--delivery", "kit", "--no-test")
+    call_command("pipelines", "add", "mail", *given, stdout=told)
+    assert "orders -> kit, recorded in inbox" in told.getvalue()
+    for name, capability in (("inbox", INBOX), ("kit", FENCED)):
+        as_tested(getattr(pipeline_get("mail"), "sink" if name == "inbox" else "delivery"), capability, now)
+    told = StringIO()
+    call_command("pipelines", "show", "mail", stdout=told)
+    assert APART in told.getvalue()
