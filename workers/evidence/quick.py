@@ -70,17 +70,23 @@ def is_each_member_once(line: bytes, members: int) -> bool:
     return bare.count(b'":') == members
 
 
+def order_of(names: tuple[str, ...]) -> list[str]:
+    """An object's members in canonical order: by length in bytes, then by bytes."""
+    order = _orders.get(names)
+    if order is None:
+        order = sorted(names)
+        order.sort(key=len if "".join(order).isascii() else lambda name: len(name.encode()))
+        if len(_orders) < SHAPES_KEPT:
+            _orders[names] = order
+    return order
+
+
 def _in_order(content: Any, members: list[int]) -> Any:
     kind = type(content)
     if kind is dict:
         names = tuple(content)
         members[0] += len(names)
-        order = _orders.get(names)
-        if order is None:
-            order = sorted(names)
-            order.sort(key=len if "".join(order).isascii() else lambda name: len(name.encode()))
-            if len(_orders) < SHAPES_KEPT:
-                _orders[names] = order
+        order = order_of(names)
         return {name: item if type(item := content[name]) in _PLAIN else _in_order(item, members) for name in order}
     if kind is list:
         return [item if type(item) in _PLAIN else _in_order(item, members) for item in content]

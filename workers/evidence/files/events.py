@@ -2,7 +2,8 @@
 
 A file is read once; of each record only digests, coordinates and keys are kept, so that memory grows with the number of
 records and never with their contents. Coordinates stay as written until the whole of every file was seen, for a spelling
-is decided once; then they are resolved.
+is decided once; then they are resolved. So this is no use for the connectors' floor (workers.connectors.rows): its rows hold
+their contents and their coordinates as numbers from the first.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadFile
+from workers.evidence import schemas
 from workers.evidence.files.collecting import EVERY, Collector, spooled_read
 from workers.evidence.files.notes import FileNotes, notes_of
 from workers.evidence.files.opening import parts_of
@@ -31,7 +33,8 @@ class EventFile:
     """One export, read: its records with coordinates as written, and what was found besides.
 
     `tables`: the tables its events are of. `unknown`: for a place in the file, the members that the log did not hold.
-    `has_entries`: the file gives an order of its own.
+    `has_entries`: the file gives an order of its own. `published_again`: of events that a connector published more than once,
+    by lane and coordinate as written, how many times more.
     """
 
     path: Path
@@ -43,6 +46,7 @@ class EventFile:
     unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
     has_contents: bool = True
     has_entries: bool = False
+    published_again: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -90,26 +94,7 @@ class EventFile:
             if not is_ordered:
                 columns["entry"] = pa.array(range(start, start + count), pa.int64())
             start += count
-            yield pa.record_batch(
-                [
-                    columns[column.name].cast(column.type) if column.name in columns else pa.nulls(count, column.type)
-                    for column in schema
-                ],
-                schema=schema,
-            )
-
-    def parquet(self, path: Path, spelling: Spelling, schema: pa.Schema) -> tuple[Coordinate | None, Coordinate | None]:
-        """Writes the records to a Parquet file; their lowest and highest coordinate."""
-        import pyarrow.parquet as pq
-
-        extremes: list[Coordinate] = []
-        with pq.ParquetWriter(path, schema) as writer:
-            for batch in self.batches(spelling, schema):
-                writer.write_batch(batch)
-                ordered = pa.Table.from_batches([batch]).sort_by([("position", "ascending"), ("ordinal", "ascending")])
-                for at in (0, len(batch) - 1):
-                    extremes.append(Coordinate(ordered["position"][at].as_py(), ordered["ordinal"][at].as_py()))
-        return min(extremes, default=None), max(extremes, default=None)
+            yield pa.record_batch(schemas.shaped(columns, schema, count), schema=schema)
 
     def table(self, spelling: Spelling, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.batches(spelling, schema), schema=schema).combine_chunks()
@@ -156,6 +141,7 @@ def events_read(
         raise BadFile(notes.name, "columns", "neither value nor digest is there", "Add the content or its digest.")
     file.lanes, file.held, file.spooled = collector.lanes, collector.held, collector.spooled
     file.unknown, file.has_entries = collector.unknown, collector.has_entries
+    file.published_again = dict(collector.published.again)
     return file
 
 

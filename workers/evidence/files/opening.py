@@ -181,6 +181,22 @@ class Picked:
                 return
 
 
+class Resumed:
+    """A stream of which some was taken: the stretch that was looked at last, and what follows it."""
+
+    def __init__(self, last: tuple[list[bytes], bool], rest: Iterator[tuple[list[bytes], bool]], stream: Utf8) -> None:
+        self._last, self._rest, self._stream = last, rest, stream
+
+    @property
+    def broken(self) -> str | None:
+        return self._stream.broken
+
+    def chunks(self, limit: int) -> Iterator[tuple[list[bytes], bool]]:
+        """As Utf8.chunks, with the limit that the stream was begun with."""
+        yield self._last
+        yield from self._rest
+
+
 def _utf16(start: bytes) -> str | None:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
