@@ -60,9 +60,12 @@ def is_each_member_once(line: bytes, members: int) -> bool:
     Every member has a quote and a colon after it; so may a text that begins with a colon, which counts one too many and is
     False as well. Blanks between the two would hide a member, and make it False.
     """
+    found = line.count(b'":')
+    if found == members == line.count(b":"):
+        return True
     if b" :" in line or b"\t:" in line or b"\r:" in line or b"\n:" in line:
         return False
-    if line.count(b'":') == members:
+    if found == members:
         return True
     if b"\\" not in line:
         return False

@@ -98,13 +98,12 @@ def _decimal(value: float, column: _Column) -> str:
 
 
 def _objects(values: Sequence[dict[str, Any]], column: _Column) -> list[str]:
-    shapes = list(map(tuple, values))
-    different = set(shapes)
+    different = set(map(tuple, values))
     if len(different) != 1:
         if len(different) <= SHAPES_FEW:
-            return _by_group(values, shapes, different, column)
+            return _by_group(values, list(map(tuple, values)), different, column)
         return [_alone(value, column) for value in values]
-    names = shapes[0]
+    (names,) = different
     column.members += len(names) * len(values)
     if not names:
         return ["{}"] * len(values)

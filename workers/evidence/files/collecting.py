@@ -156,8 +156,8 @@ def digests_column(
     """The same of many; no text holds a lone surrogate."""
     contents = [sha256(text.encode()).hexdigest() for text in texts]
     quoted = ["null" if key is None else encode_basestring(key) for key in keys]
-    spelled = map("{} {} {}".format, ops, quoted, contents)
-    return [sha256(text.encode()).digest() for text in spelled], contents
+    rows = zip(ops, quoted, contents, strict=True)
+    return [sha256(f"{op} {key} {content}".encode()).digest() for op, key, content in rows], contents
 
 
 def row_of(

@@ -302,7 +302,7 @@ class _Part:
             assert self.collector is not None
             yield from lines_take(self.stream, notes, self.collector, self._line)
         else:
-            for line in lines_read(self.stream, notes):
+            for line in self._lines():
                 if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here and line[0].strip():
                     self.wanted.at += 1
                     continue
@@ -310,6 +310,16 @@ class _Part:
                 yield
         if self._decoder.repeats:
             notes.mild["repeated member"] += self._decoder.repeats
+
+    def _lines(self) -> Iterator[Line]:
+        """Every line; of those that are an event each, the wanted ones alone."""
+        wanted = self.wanted
+        if wanted is None or wanted.header_lines is None:
+            yield from lines_read(self.stream, self.notes)
+            return
+        places = sorted(wanted.places)
+        for wanted.at, line in zip(places, lines_read(Picked(self.stream, wanted.places), self.notes), strict=False):
+            yield line
 
     def _line(self, line: Line) -> None:
         try:

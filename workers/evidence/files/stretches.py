@@ -153,7 +153,7 @@ def csv_take(
 def _lines_note(bodies: Sequence[bytes], events: int, notes: FileNotes) -> None:
     notes.lines += len(bodies)
     notes.recognised += events
-    if returns := sum(body.endswith(b"\r") for body in bodies):
+    if returns := (b"\n".join(bodies) + b"\n").count(b"\r\n"):
         notes.mild["CRLF"] += returns
 
 
