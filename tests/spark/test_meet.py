@@ -121,7 +121,7 @@ def answers_of(arguments):
 def test_judge_by_event_id_answers_alike_with_both_engines(tmp_path, has_contents):
     """Entries in an order and at coordinates of the sink's own; two lost, one doubled, one that no event has the id of."""
     history = [event(n, event_id=f"e{n}", lane="ab"[n % 2]) for n in range(1, 60)]
-    entries = [event(500 - n, event_id=f"e{n}") for n in range(1, 60) if n not in (7, 8)] + [event(3, event_id="e3")]
+    entries = [{**event(n), "coordinate": 500 - n, "event_id": f"e{n}"} for n in [*range(1, 60), 3] if n not in (7, 8)]
     entries.append(event(9, event_id="x"))
     if not has_contents:
         entries = [{"event_id": entry["event_id"]} for entry in entries]

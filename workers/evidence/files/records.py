@@ -317,8 +317,9 @@ class _Part:
         if wanted is None or wanted.header_lines is None:
             yield from lines_read(self.stream, self.notes)
             return
-        places = sorted(wanted.places)
-        for wanted.at, line in zip(places, lines_read(Picked(self.stream, wanted.places), self.notes), strict=False):
+        picked = Picked(self.stream, wanted.places)
+        for place, line in zip(sorted(wanted.places), lines_read(picked, self.notes), strict=False):
+            wanted.at = place
             yield line
 
     def _line(self, line: Line) -> None:
