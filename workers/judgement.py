@@ -30,11 +30,13 @@ from workers.evidence.kernel import LaneQuestion, image_mismatches
 from workers.evidence.lane_bounds import Bounds, bounds_parse
 from workers.evidence.matching import Matching, match_by_event_id, match_known
 from workers.evidence.showing import Shown
-from workers.evidence.sides import Side, lane_judge, side_load
+from workers.evidence.sides import Side, lane_judge, side_load, side_write
 
 SPARK_BYTES = 1 << 30
 """Above this much input `auto` asks Spark, where there is one. Reading takes a process some 20 MB a second whichever engine
 meets the records, and meeting them in this process takes 100 bytes a record of its memory."""
+
+UNTIED_GIVEN = "messages that no transaction wrote are committed events"
 
 IMAGES = schemas.HISTORY.append(pa.field("content_digest", pa.string()))
 
@@ -123,7 +125,7 @@ def judge(request: JudgeRequest) -> Judgement:
     engine = _engine(request)
     with tempfile.TemporaryDirectory(dir=request.folder, prefix="judge-") as folder:
         asks = {
-            end: Ask(path, f"--{end} {path.name}", request.options(end), _wanted(request, end, engine))
+            end: Ask(path, f"--{end} {path.name}", request.options(end), _wanted(request, end))
             for end, path in request.paths.items()
         }
         files = files_read(asks, signs, Path(folder))
@@ -152,12 +154,8 @@ def _lanes(request: JudgeRequest, files: Mapping[str, EventFile]) -> list[str]:
     return sorted(found, key=lambda lane: (not lane.isdigit(), int(lane) if lane.isdigit() else 0, lane))
 
 
-def _wanted(request: JudgeRequest, end: str, engine: str) -> frozenset[str]:
+def _wanted(request: JudgeRequest, end: str) -> frozenset[str]:
     """The columns that this question needs of an end: digests always, the rest where something asks for it."""
-    if engine == "spark":
-        return frozenset({"head", "lane", "event_id", "op", "key", "payload_digest", "generation", "entry"}) | (
-            {"content_digest"} if request.delivered else frozenset()
-        )
     wanted = {"lane", "payload_digest"}
     if end == "accepted":
         wanted |= {"head"}
@@ -173,13 +171,10 @@ def _wanted(request: JudgeRequest, end: str, engine: str) -> frozenset[str]:
 
 
 def _engine(request: JudgeRequest) -> str:
-    if request.engine == "spark" and request.identity == BY_EVENT_ID:
-        raise BadInput("--engine", "spark does not match files by event id", "Leave it out.")
     if request.engine != "auto":
         return request.engine
     is_large = sum(map(size_of, request.paths.values())) > SPARK_BYTES
-    is_able = bool(os.environ.get("SPARK_REMOTE")) and request.identity == BY_COORDINATE
-    return "spark" if is_large and is_able else "arrow"
+    return "spark" if is_large and os.environ.get("SPARK_REMOTE") else "arrow"
 
 
 @dataclass
@@ -220,6 +215,7 @@ class _Work:
             lane, coordinate_format(frontier, self.spelling), counts, self._evidence(question, lowest, counts, matching)
         )
         answer = answer_make(counts, findings, self._spelled, self._shown.doubled(findings))
+        self._shown.published(answer["duplicates"], lane, self._spelled)
         named: tuple[str, ...] = ()
         if counts.coordinates_repeated and counts.lost:
             named = self._shown.named(findings, self._spelled)
@@ -268,7 +264,7 @@ class _Work:
         for end in sides:
             written[end] = self.folder / f"{end}.parquet"
             schema = schemas.ACCEPTED if end == "accepted" else schemas.HISTORY
-            self.files[end].parquet(written[end], self.spelling, schema)
+            side_write(sides[end], written[end], question.lane, schema)
         return files_meet(question, written)
 
     def _has_journal(self, question: LaneQuestion, lowest: Coordinate | None) -> bool:
@@ -296,7 +292,7 @@ class _Work:
             journal_reaches=reaches,
             unread=tuple(unread),
             doubts=(*_doubts(question, self.spelling), *matching.doubts),
-            given=matching.given,
+            given=(*matching.given, *self._given()),
             weaknesses=(*weaknesses, *self._shown.shared(question, counts)),
             grounds=(
                 "The files are taken as whole exports: the history read after the record, at or below a safe frontier.",
@@ -304,6 +300,10 @@ class _Work:
             ),
             identity=matching.identity,
         )
+
+    def _given(self) -> tuple[str, ...]:
+        ends = [file for end, file in self.files.items() if end in ("history", "journal")]
+        return (UNTIED_GIVEN,) if any(file.notes.mild["untied"] for file in ends) else ()
 
     def _mismatches(self, question: LaneQuestion) -> list[str | None] | None:
         if self.spelling is Spelling.XID8_BIGINT:

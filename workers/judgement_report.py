@@ -73,7 +73,7 @@ def _wrong(one: LaneJudgement) -> list[str]:
         (f"record entry {place}: {premature[place]['cause']}" if place in premature else str(place))
         for place in answer["premature"][:SHOWN]
     ]
-    doubled = [f"{event['coordinate']} ({event['count']} times)" for event in answer["duplicates"][:SHOWN]]
+    doubled = [_doubled(event) for event in answer["duplicates"][:SHOWN]]
     differ = [f"entry {entry}: {says}" for entry, says in one.altered.items() if says]
     lost = list(one.named) or [str(held) for held in answer["sink_delta"][:SHOWN]]
     for title, shown, count in (
@@ -98,6 +98,11 @@ def _wrong(one: LaneJudgement) -> list[str]:
             else f"Mismatch-free at {verdict.frontier}, on every key."
         )
     return lines
+
+
+def _doubled(event: dict[str, Any]) -> str:
+    published = f"; its connector published it {event['published']} times" if "published" in event else ""
+    return f"{event['coordinate']} ({event['count']} times{published})"
 
 
 def _more(count: int) -> str:

@@ -10,6 +10,8 @@ from workers.evidence.files import ReadOptions
 from workers.evidence.files.recognition import preset_known
 
 PAIRS = ("map", "type")
+LISTS = ("prefix",)
+COMMITTED = "committed"
 
 
 def reading_of(given: Mapping[str, Sequence[str]], ends: Sequence[str]) -> dict[str, ReadOptions]:
@@ -29,6 +31,8 @@ def reading_of(given: Mapping[str, Sequence[str]], ends: Sequence[str]) -> dict[
                 if not has or not name.strip() or not value:
                     raise BadInput(f"--{option}", f"{text!r} is not NAME=VALUE", "A constant is FIELD==text.")
                 target[option][name.strip()] = value
+            elif option in LISTS:
+                target[option] = (*target.get(option, ()), words)
             else:
                 target[option] = words
     return {end: _options(plain, by_end[end]) for end in ends}
@@ -38,6 +42,9 @@ def _options(plain: Mapping[str, Any], own: Mapping[str, Any]) -> ReadOptions:
     merged = {**plain, **own, "map": {**plain["map"], **own["map"]}, "type": {**plain["type"], **own["type"]}}
     preset = merged.get("preset")
     columns = merged.get("columns", "")
+    untied = merged.get("non_transactional")
+    if untied not in (None, COMMITTED):
+        raise BadInput("--non-transactional", f"{untied!r} is not known", f"Known: {COMMITTED}.")
     return ReadOptions(
         format=merged.get("format", "auto"),
         preset=preset,
@@ -47,6 +54,8 @@ def _options(plain: Mapping[str, Any], own: Mapping[str, Any]) -> ReadOptions:
         null=merged.get("null"),
         columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
         table=merged.get("table"),
+        prefixes=merged.get("prefix", ()),
+        is_untied_committed=untied is not None,
         **({"placeholder": merged["placeholder"]} if "placeholder" in merged else {}),
     )
 

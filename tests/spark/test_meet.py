@@ -101,11 +101,53 @@ def test_judge_answers_alike_with_both_engines(tmp_path):
         path = tmp_path / f"{end}.jsonl"
         path.write_text("".join(json.dumps(e) + "\n" for e in events))
         arguments.append(f"--{end}={path}")
-    answers = []
+    answers = answers_of(arguments)
+    assert answers["arrow"] == answers["spark"]
+    assert answers["arrow"][0] == 1
+
+
+def answers_of(arguments):
+    """By engine: exit code, answer, and what it rests on."""
+    answers = {}
     for engine in ("arrow", "spark"):
         out, err = io.StringIO(), io.StringIO()
         with pytest.raises(SystemExit) as exit_:
             call_command("judge", *arguments, f"--engine={engine}", stdout=out, stderr=err)
-        answers.append((exit_.value.code, json.loads(out.getvalue()), err.getvalue()))
-    assert answers[0] == answers[1]
-    assert answers[0][0] == 1
+        answers[engine] = (exit_.value.code, json.loads(out.getvalue()), err.getvalue())
+    return answers
+
+
+@pytest.mark.parametrize("has_contents", [True, False])
+def test_judge_by_event_id_answers_alike_with_both_engines(tmp_path, has_contents):
+    """Entries in an order and at coordinates of the sink's own; two lost, one doubled, one that no event has the id of."""
+    history = [event(n, event_id=f"e{n}", lane="ab"[n % 2]) for n in range(1, 60)]
+    entries = [{**event(n), "coordinate": 500 - n, "event_id": f"e{n}"} for n in [*range(1, 60), 3] if n not in (7, 8)]
+    entries.append(event(9, event_id="x"))
+    if not has_contents:
+        entries = [{"event_id": entry["event_id"]} for entry in entries]
+    arguments = ["--identity=event_id", "--frontier=a=50", "--frontier=b=end", "--scope=k0,k1,k2", "--json"]
+    for end, rows in (("history", history), ("accepted", entries)):
+        path = tmp_path / f"{end}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        arguments.append(f"--{end}={path}")
+    answers = answers_of(arguments)
+    assert answers["arrow"] == answers["spark"]
+    lanes = answers["spark"][1]["lanes"]
+    assert [lanes[lane]["sink_delta"] for lane in "ab"] == [[8], [7]]
+
+
+def test_values_the_log_did_not_hold_are_passed_over_by_both_engines(tmp_path):
+    unknown = "__debezium_unavailable_value"
+    history = [
+        {"op": "u", "before": None, "after": {"id": n, "text": unknown if n == 2 else "t"}, "source": {"lsn": n}}
+        for n in (1, 2, 3)
+    ]
+    entries = [{"coordinate": n, "op": "update", "key": str(n), "value": {"id": n, "text": "t"}} for n in (1, 2)]
+    arguments = ["--frontier=end", "--json"]
+    for end, rows in (("history", history), ("accepted", entries)):
+        path = tmp_path / f"{end}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        arguments.append(f"--{end}={path}")
+    answers = answers_of(arguments)
+    assert answers["arrow"] == answers["spark"]
+    assert answers["spark"][1]["sink_delta"] == [3] and answers["spark"][1]["premature"] == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from recovery_api.domain.coordinates import (
     coordinate_parse,
 )
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.gtids import Spans, gtid_set
 from workers.evidence.files import SpellingSigns
 from workers.evidence.kernel.questions import coordinate_max
 
@@ -93,7 +94,27 @@ def bounds_parse(
         lane, _, words = str(text).rpartition("=")
         signs.see(words.strip(), f"omission {place}")
         omitted.append((lane.strip(), words.strip()))
-    return Bounds(_by_lane(frontier, "--frontier", signs), _by_lane(floor or (), "--floor", signs), tuple(omitted))
+    floors = _by_lane(floor or (), "--floor", signs)
+    plain: list[str] = []
+    for text in [frontier] if isinstance(frontier, str) else frontier:
+        servers = gtid_set(text)
+        plain += [text] if servers is None else _executed(servers, floors)
+    return Bounds(_by_lane(plain, "--frontier", signs), floors, tuple(omitted))
+
+
+def _executed(servers: Mapping[str, Spans], floors: Mapping[str, str]) -> list[str]:
+    """A set of executed GTIDs as a frontier of each server. Raises: BadInput where it has holes, and so is none."""
+    for server, spans in servers.items():
+        floor = floors.get(server, "1")
+        if len(spans) != 1 or spans[0][0] > (int(floor) if floor.isdigit() else 1):
+            held = " and ".join(f"{first} to {last}" if last > first else f"{first}" for first, last in spans)
+            raise BadInput(
+                "--frontier",
+                f"the GTID set has holes: of {server} it holds {held or 'nothing'}",
+                f"A frontier is a number up to which everything was committed: give {server}=NUMBER, and the server's "
+                "--floor where it has purged what lies below.",
+            )
+    return [f"{server}={spans[0][1]}" for server, spans in servers.items()]
 
 
 def _by_lane(given: str | Sequence[str], option: str, signs: SpellingSigns) -> dict[str, str]:

@@ -60,9 +60,12 @@ def is_each_member_once(line: bytes, members: int) -> bool:
     Every member has a quote and a colon after it; so may a text that begins with a colon, which counts one too many and is
     False as well. Blanks between the two would hide a member, and make it False.
     """
+    found = line.count(b'":')
+    if found == members == line.count(b":"):
+        return True
     if b" :" in line or b"\t:" in line or b"\r:" in line or b"\n:" in line:
         return False
-    if line.count(b'":') == members:
+    if found == members:
         return True
     if b"\\" not in line:
         return False
@@ -70,17 +73,23 @@ def is_each_member_once(line: bytes, members: int) -> bool:
     return bare.count(b'":') == members
 
 
+def order_of(names: tuple[str, ...]) -> list[str]:
+    """An object's members in canonical order: by length in bytes, then by bytes."""
+    order = _orders.get(names)
+    if order is None:
+        order = sorted(names)
+        order.sort(key=len if "".join(order).isascii() else lambda name: len(name.encode()))
+        if len(_orders) < SHAPES_KEPT:
+            _orders[names] = order
+    return order
+
+
 def _in_order(content: Any, members: list[int]) -> Any:
     kind = type(content)
     if kind is dict:
         names = tuple(content)
         members[0] += len(names)
-        order = _orders.get(names)
-        if order is None:
-            order = sorted(names)
-            order.sort(key=len if "".join(order).isascii() else lambda name: len(name.encode()))
-            if len(_orders) < SHAPES_KEPT:
-                _orders[names] = order
+        order = order_of(names)
         return {name: item if type(item := content[name]) in _PLAIN else _in_order(item, members) for name in order}
     if kind is list:
         return [item if type(item) in _PLAIN else _in_order(item, members) for item in content]

@@ -8,6 +8,9 @@ coordinates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -66,3 +69,11 @@ FINDING = pa.schema(
     ]
 )
 """One row a finding: a lost obligation, a premature entry, a repeated payload (once, with its count)."""
+
+
+def shaped(columns: Mapping[str, Any], schema: pa.Schema, count: int) -> list[Any]:
+    """Columns of `count` rows in the order and types of `schema`; what is not there is null."""
+    return [
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(count, field.type)
+        for field in schema
+    ]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.counts import LaneCounts
 from workers.evidence.differences import difference_says
 from workers.evidence.files import EventFile, ReadOptions, event_at
@@ -52,6 +52,17 @@ class Shown:
     def doubled(self, findings: pa.Table) -> Any:
         repeated = findings.filter(pc.equal(findings["finding"], "duplicate"))
         return self._at("accepted", set(repeated["entry"].to_pylist())).__getitem__
+
+    def published(self, duplicates: list[dict[str, Any]], lane: str, spell: Callable[[Coordinate], Any]) -> None:
+        """Says of doubled events how often their connector published them, where that was more than once."""
+        again = {
+            spell(coordinate_parse(str(written), self.spelling)): count
+            for (of, written), count in self.files["history"][0].published_again.items()
+            if written is not None and (self.is_only_lane or of == lane)
+        }
+        for event in duplicates:
+            if event["coordinate"] in again:
+                event["published"] = 1 + again[event["coordinate"]]
 
     def named(self, findings: pa.Table, spell: Callable[[Coordinate], Any]) -> tuple[str, ...]:
         """Lost events by coordinate and key, for coordinates alone do not tell them apart."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,20 @@ class Side:
         for name, column in self.extra.items():
             columns[name] = column if mask is None else column.filter(mask)
         return pa.table({**columns, "payload_digest": digests})
+
+
+def side_write(side: Side, path: Path, lane: str, schema: pa.Schema) -> None:
+    """The rows as Parquet in the shape of `schema` (HISTORY or ACCEPTED), all of this lane, for an engine to read."""
+    import pyarrow.parquet as pq
+
+    table = side.table()
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, len(side), BLOCK_ROWS):
+            rows = table.slice(start, BLOCK_ROWS)
+            held = {name: rows[name] for name in rows.column_names}
+            held["lane"] = pa.repeat(pa.scalar(lane), len(rows))
+            held.setdefault("ordinal", pa.array(np.zeros(len(rows), np.int64)))
+            writer.write_table(pa.table(schemas.shaped(held, schema, len(rows)), schema=schema))
 
 
 def side_load(file: EventFile, spelling: Spelling, lane: str | None, extra: tuple[str, ...], is_record: bool) -> Side:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 from tests.guards.listed import (
     appended,
+    exports,
     faces,
     grounds,
     identity,
@@ -25,6 +26,7 @@ GUARDS: tuple[Guard, ...] = (
     *appended.GUARDS,
     *grounds.GUARDS,
     *verdicts.GUARDS,
+    *exports.GUARDS,
     *identity.GUARDS,
     *rights.GUARDS,
     *mapping.GUARDS,

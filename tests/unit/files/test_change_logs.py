@@ -105,6 +105,21 @@ def test_rc_15_each_server_of_a_gtid_is_a_lane_and_what_was_purged_is_unknown(tm
     assert "Nothing shows what lay below the floor" in page
 
 
+def test_rc_15_a_gtid_set_is_a_frontier_where_it_has_no_holes(tmp_path):
+    """The record may have holes, which are what is lost; a frontier with holes would be no frontier."""
+    history = [{"gtid": f"{UA}:{n}", "op": "c", "key": str(n), "value": n} for n in range(41, 101)]
+    history += [{"gtid": f"{UB}:{n}", "op": "c", "key": str(n), "value": n} for n in range(1, 8)]
+    taken = [row for row in history if row["gtid"] not in {f"{UA}:{n}" for n in [*range(61, 65), *range(66, 101)]}]
+    executed = f"{UA.upper()}: 41-60 : 61-100,\n {UB}:1-3:4-7"
+    options = ("--map=coordinate=gtid", f"--floor={UA}=41")
+    code, answer, _, _ = judged(tmp_path, history, taken, *options, f"--frontier={executed}")
+    assert (code, answer["lanes"][UA]["frontier"], answer["lanes"][UB]["frontier"]) == (1, "100", "7")
+    assert answer["lanes"][UA]["sink_delta"] == [*range(61, 65), *range(66, 101)]
+    for holes in (f"{UA}:41-60:65,{UB}:1-7", f"{UA}:42-100,{UB}:1-7"):
+        code, answer, _, _ = judged(tmp_path, history, taken, *options, f"--frontier={holes}")
+        assert code == 2 and "the GTID set has holes" in answer["error"]["data"]["problem"]
+
+
 def test_rc_16_the_same_position_of_two_slots_is_two_coordinates(tmp_path):
     events = [("s1", 900, "k1"), ("s1", 905, "k2"), ("s2", 12, "k3"), ("s2", 905, "k4")]
     history = [{"slot": slot, "lsn": lsn, "id": key, "op": "c", "value": 1} for slot, lsn, key in events]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring
 from pathlib import Path
@@ -22,6 +22,7 @@ from workers.evidence.canonical import (
     number_canonical,
     payload_digest,
 )
+from workers.evidence.files.emitted import Published
 from workers.evidence.files.notes import FileNotes
 from workers.evidence.files.spellings import SpellingSigns
 from workers.evidence.quick import Uncertain, canonical_checked
@@ -57,15 +58,13 @@ class Collector:
         self.is_content_seen, self.is_all_deletes, self.count = False, True, 0
         self.has_entries = False
         self.unknown: dict[int, tuple[str, ...]] = {}
+        self.published = Published()
         self.spooled: list[Path] = []
         self._spool = spool
         self._columns: dict[str, list[Any]] = {name: [] for name in ("coordinate", *sorted(wanted))}
-        self._coordinates, self._payloads = self._columns["coordinate"], self._columns.setdefault("payload_digest", [])
-        self._has_more, self._bare = not wanted.isdisjoint(("op", "key", "content_digest")), 0
 
     def add(self, values: dict[str, Any]) -> None:
         """One row: `coordinate` as text or number, and TYPES by name."""
-        self.settle()
         for name, column in self._columns.items():
             column.append(values.get(name))
         self.lanes.add(values["lane"])
@@ -75,41 +74,24 @@ class Collector:
         if len(self._columns["coordinate"]) >= BATCH_ROWS:
             self.flush()
 
-    def bare(self, coordinate: int, op: str, key: str | None, text: str) -> None:
-        """One row of the single lane, with a content's canonical text and nothing else. `key` is ASCII.
-
-        The other columns get what they hold where nothing is said, once a batch.
-        """
-        content = sha256(text.encode()).hexdigest()
-        quoted = "null" if key is None else encode_basestring(key)
-        self._coordinates.append(coordinate)
-        self._payloads.append(sha256(f"{op} {quoted} {content}".encode()).digest())
-        if self._has_more:
-            for name, value in (("op", op), ("key", key), ("content_digest", content)):
-                if name in self.wanted:
-                    self._columns[name].append(value)
-        self._bare += 1
-        if len(self._coordinates) >= BATCH_ROWS:
+    def stretch(self, columns: Mapping[str, Sequence[Any]], count: int) -> None:
+        """Many rows at once: `coordinate`, `op`, and TYPES by name, with contents; what is not there is as if not said."""
+        for name, column in self._columns.items():
+            given = columns.get(name)
+            column.extend([DEFAULTS.get(name)] * count if given is None else given)
+        self.lanes |= set(columns.get("lane", (SINGLE_LANE,)))
+        self.has_entries |= any(entry is not None for entry in columns.get("entry", ()))
+        self.is_content_seen, self.is_all_deletes = True, self.is_all_deletes and set(columns["op"]) == {"delete"}
+        self.notes.rows += count
+        self.count += count
+        if len(self._columns["coordinate"]) >= BATCH_ROWS:
             self.flush()
 
-    def settle(self) -> None:
-        """Brings the rows of `bare` to the full width."""
-        if not self._bare:
-            return
-        count = len(self._coordinates)
-        for name, column in self._columns.items():
-            if len(column) < count:
-                column.extend([DEFAULTS.get(name)] * (count - len(column)))
-        self.lanes.add(SINGLE_LANE)
-        self.notes.rows += self._bare
-        self.count += self._bare
-        self._bare = 0
-
     def flush(self) -> None:
-        self.settle()
-        if not self._coordinates:
+        coordinates = self._columns["coordinate"]
+        if not coordinates:
             return
-        arrays, names = [_coordinates(self._coordinates, self.signs, self.notes.name)], ["coordinate"]
+        arrays, names = [_coordinates(coordinates, self.signs, self.notes.name)], ["coordinate"]
         for name in sorted(self.wanted):
             column = self._columns[name]
             if name == "head":
@@ -166,6 +148,16 @@ def digests(op: str, key: str | None, text: str) -> tuple[bytes, str]:
         return sha256(f"{op} {quoted} {content}".encode()).digest(), content
     except UnicodeEncodeError:
         return payload_digest(op, key, content), content
+
+
+def digests_column(
+    ops: Sequence[str], keys: Sequence[str | None], texts: Sequence[str]
+) -> tuple[list[bytes], list[str]]:
+    """The same of many; no text holds a lone surrogate."""
+    contents = [sha256(text.encode()).hexdigest() for text in texts]
+    quoted = ["null" if key is None else encode_basestring(key) for key in keys]
+    rows = zip(ops, quoted, contents, strict=True)
+    return [sha256(f"{op} {key} {content}".encode()).digest() for op, key, content in rows], contents
 
 
 def row_of(

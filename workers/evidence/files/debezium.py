@@ -66,9 +66,14 @@ def other_kind(value: Any) -> str | None:
         return "heartbeat"
     if is_change(value) and value["op"] == "t":
         return "truncate"
-    if value.get("op") == "m" and "message" in value:
+    if is_message(value):
         return "message"
     return None
+
+
+def is_message(value: Any) -> bool:
+    """Whether it is a logical decoding message: what a client wrote into the log, and into no table."""
+    return isinstance(value, dict) and value.get("op") == "m" and "message" in value
 
 
 def change_view(message: Message, parse: Parse) -> dict[str, Any]:
@@ -96,7 +101,7 @@ def _change(message: Message, value: dict[str, Any], schema: Mapping[str, Any] |
     images = {name: _image(value.get(name), _member(schema, name), parse) for name in ("before", "after")}
     if op != "d" and images["after"] is None:
         raise BadRecord(f"op {op!r} without an after")
-    return {**value, **images, "op": OPS[op], "is_read": op == "r", **_message_view(message)}
+    return {**value, **images, "op": OPS[op], "is_read": op == "r", **message_view(message)}
 
 
 def _flattened(
@@ -119,11 +124,11 @@ def _flattened(
         "after": None if op == "d" else row,
         "source": source,
         "is_read": op == "r",
-        **_message_view(message),
+        **message_view(message),
     }
 
 
-def _message_view(message: Message) -> dict[str, Any]:
+def message_view(message: Message) -> dict[str, Any]:
     key, _ = unwrapped(None if message.key is ABSENT else message.key)
     return {
         "key": key,

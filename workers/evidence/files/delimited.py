@@ -7,32 +7,52 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
-from workers.evidence.files.jsonlines import LINE_BYTES, lines_read
+from workers.evidence.files.jsonlines import LINE_BYTES, Stream, lines_read
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Picked, Utf8
+from workers.evidence.files.opening import Utf8
 
 DELIMITERS = (",", ";", "\t", "|")
+NULLS = frozenset({"", "NULL", "\\N"})
+"""Cells that may stand for null, where nobody said what does."""
+
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _FOOTER = re.compile(r"\(\d+ rows?\)", re.ASCII)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How far a file was read before, in another way: lines, bytes, and rows."""
+
+    number: int = 0
+    offset: int = 0
+    rows: int = 0
+
+    def after(self, bodies: Sequence[bytes], rows: int) -> Begun:
+        """With these whole lines too."""
+        return Begun(self.number + len(bodies), self.offset + sum(map(len, bodies)) + len(bodies), self.rows + rows)
+
+
+BEGINNING = Begun()
+
+
 class _Lines:
     """Physical lines of a file as text, for the csv module; remembers where it is, and the `record` begun last."""
 
-    def __init__(self, stream: Utf8 | Picked, notes: FileNotes) -> None:
-        self.number, self.offset, self.next_offset = 0, 0, 0
+    def __init__(self, stream: Stream, notes: FileNotes, begun: Begun) -> None:
+        self.number, self.offset, self.next_offset = begun.number, begun.offset, begun.offset
         self.last, self.notes = "", notes
         self.record: list[str] = []
         self._stream = stream
 
     def __iter__(self) -> Iterator[str]:
-        for line, number, offset, is_ended in lines_read(self._stream, self.notes):
+        for line, number, offset, is_ended in lines_read(self._stream, self.notes, self.number, self.offset):
             self.number, self.offset, self.next_offset = number, offset, offset + len(line) + is_ended
             if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                 self.notes.mild["byte order mark"] += 1
@@ -73,16 +93,21 @@ def null_make(given: str | None, notes: FileNotes) -> Null:
 
 
 def csv_records(
-    stream: Utf8 | Picked, notes: FileNotes, delimiter: str, null: str | None = None, columns: tuple[str, ...] = ()
+    stream: Stream,
+    notes: FileNotes,
+    delimiter: str,
+    null: str | None = None,
+    columns: tuple[str, ...] = (),
+    begun: Begun = BEGINNING,
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """(record, line number) of each row: texts, and None where a cell is null. A row with too few or too many cells, an
-    open quote, and a last line without its end are not read.
+    open quote, and a last line without its end are not read. `begun`: what of the file was read before.
 
     Raises: BadFile for a header that cannot serve, and where nothing can be read.
     """
-    lines, rows, is_null = _Lines(stream, notes), 0, null_make(null, notes)
+    lines, rows, is_null = _Lines(stream, notes, begun), begun.rows, null_make(null, notes)
     limit = csv.field_size_limit(LINE_BYTES)
-    maybe_null = {"", "NULL", "\\N"} if null is None else {null}
+    maybe_null = NULLS if null is None else {null}
     try:
         reader = csv.reader(iter(lines), strict=True, delimiter=delimiter)
         try:
@@ -115,11 +140,10 @@ def csv_records(
             if _is_torn(cells, width, lines, first, start, notes):
                 continue
             rows += 1
-            record: dict[str, Any] = dict(zip(header, cells, strict=True))
             if not maybe_null.isdisjoint(cells):
-                _nulls(record, "".join(lines.record), delimiter, is_null)
+                cells = nulls_taken(cells, "".join(lines.record), delimiter, is_null)
             notes.span = taken
-            yield record, first
+            yield dict(zip(header, cells, strict=True)), first
     finally:
         csv.field_size_limit(limit)
     if rows == 0 and not notes.is_whole:
@@ -157,11 +181,10 @@ def _is_torn(cells: list[str], width: int, lines: _Lines, first: int, start: int
     return True
 
 
-def _nulls(record: dict[str, Any], raw: str, delimiter: str, is_null: Null) -> None:
-    quoted = are_quoted(raw, delimiter) if '"' in raw else [False] * len(record)
-    for (name, cell), is_quoted in zip(list(record.items()), quoted, strict=True):
-        if is_null(cell, is_quoted):
-            record[name] = None
+def nulls_taken(cells: list[Any], raw: str, delimiter: str, is_null: Null) -> list[Any]:
+    """The cells of a row, None where one is null. `raw`: the row as it was written."""
+    quoted = are_quoted(raw, delimiter) if '"' in raw else [False] * len(cells)
+    return [None if is_null(cell, is_quoted) else cell for cell, is_quoted in zip(cells, quoted, strict=True)]
 
 
 def are_quoted(raw: str, delimiter: str = ",") -> list[bool]:

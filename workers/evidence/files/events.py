@@ -2,20 +2,24 @@
 
 A file is read once; of each record only digests, coordinates and keys are kept, so that memory grows with the number of
 records and never with their contents. Coordinates stay as written until the whole of every file was seen, for a spelling
-is decided once; then they are resolved.
+is decided once; then they are resolved. So this is no use for the connectors' floor (workers.connectors.rows): its rows hold
+their contents and their coordinates as numbers from the first.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import Coordinate, Spelling
+from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadFile
+from workers.evidence import schemas
 from workers.evidence.files.collecting import EVERY, Collector, spooled_read
 from workers.evidence.files.notes import FileNotes, notes_of
 from workers.evidence.files.opening import parts_of
@@ -31,7 +35,8 @@ class EventFile:
     """One export, read: its records with coordinates as written, and what was found besides.
 
     `tables`: the tables its events are of. `unknown`: for a place in the file, the members that the log did not hold.
-    `has_entries`: the file gives an order of its own.
+    `has_entries`: the file gives an order of its own. `published_again`: of events that a connector published more than once,
+    by lane and coordinate as written, how many times more.
     """
 
     path: Path
@@ -43,6 +48,7 @@ class EventFile:
     unknown: dict[int, tuple[str, ...]] = field(default_factory=dict)
     has_contents: bool = True
     has_entries: bool = False
+    published_again: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -90,26 +96,7 @@ class EventFile:
             if not is_ordered:
                 columns["entry"] = pa.array(range(start, start + count), pa.int64())
             start += count
-            yield pa.record_batch(
-                [
-                    columns[column.name].cast(column.type) if column.name in columns else pa.nulls(count, column.type)
-                    for column in schema
-                ],
-                schema=schema,
-            )
-
-    def parquet(self, path: Path, spelling: Spelling, schema: pa.Schema) -> tuple[Coordinate | None, Coordinate | None]:
-        """Writes the records to a Parquet file; their lowest and highest coordinate."""
-        import pyarrow.parquet as pq
-
-        extremes: list[Coordinate] = []
-        with pq.ParquetWriter(path, schema) as writer:
-            for batch in self.batches(spelling, schema):
-                writer.write_batch(batch)
-                ordered = pa.Table.from_batches([batch]).sort_by([("position", "ascending"), ("ordinal", "ascending")])
-                for at in (0, len(batch) - 1):
-                    extremes.append(Coordinate(ordered["position"][at].as_py(), ordered["ordinal"][at].as_py()))
-        return min(extremes, default=None), max(extremes, default=None)
+            yield pa.record_batch(schemas.shaped(columns, schema, count), schema=schema)
 
     def table(self, spelling: Spelling, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.batches(spelling, schema), schema=schema).combine_chunks()
@@ -135,12 +122,13 @@ def events_read(
     is_alone = parts == [path]
     read = []
     collector = Collector(notes, signs, wanted, spool)
-    for part in parts:
-        own = notes if is_alone else FileNotes(f"{notes.name}/{part.relative_to(path)}")
-        collector.notes = own
-        shape = part_read(part, own, collector, options)
-        file.tables |= {table: line for table, line in shape.tables.items() if table not in file.tables}
-        read.append(own)
+    with _uncollected():
+        for part in parts:
+            own = notes if is_alone else FileNotes(f"{notes.name}/{part.relative_to(path)}")
+            collector.notes = own
+            shape = part_read(part, own, collector, options)
+            file.tables |= {table: line for table, line in shape.tables.items() if table not in file.tables}
+            read.append(own)
     collector.flush()
     if not is_alone:
         folder = notes
@@ -156,7 +144,20 @@ def events_read(
         raise BadFile(notes.name, "columns", "neither value nor digest is there", "Add the content or its digest.")
     file.lanes, file.held, file.spooled = collector.lanes, collector.held, collector.spooled
     file.unknown, file.has_entries = collector.unknown, collector.has_entries
+    file.published_again = dict(collector.published.again)
     return file
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without Python's search for cycles: records hold none, and looking through each stretch of them is a third of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def event_at(

@@ -10,7 +10,7 @@ from typing import Any
 from recovery_api.domain.errors import BadFile
 from workers.evidence.canonical import Number, UncanonicalContent
 from workers.evidence.files.notes import FileNotes
-from workers.evidence.files.opening import Picked, Utf8
+from workers.evidence.files.opening import Picked, Resumed, Utf8
 
 LINE_BYTES = 64 << 20
 """The longest line that is read: a payload of 24 MiB with room for escapes, and still far from the machine's memory."""
@@ -58,10 +58,14 @@ class RepeatedColumnError(ValueError):
 Line = tuple[bytes, int, int, bool]
 """A physical line without its end, its number, its offset, and whether it had an end."""
 
+Stream = Utf8 | Picked | Resumed
 
-def lines_read(stream: Utf8 | Picked, notes: FileNotes) -> Iterator[Line]:
-    """Every physical line; a stream that breaks off is named. Raises: BadFile where a line is too long."""
-    number = offset = 0
+
+def lines_read(stream: Stream, notes: FileNotes, number: int = 0, offset: int = 0) -> Iterator[Line]:
+    """Every physical line; a stream that breaks off is named. `number`, `offset`: of what was read before.
+
+    Raises: BadFile where a line is too long.
+    """
     for bodies, is_ended in stream.chunks(LINE_BYTES):
         for body in bodies:
             number += 1
@@ -77,7 +81,7 @@ def too_long(notes: FileNotes, number: int, offset: int) -> BadFile:
     return BadFile(notes.name, f"line {number}, byte {offset}", f"is longer than {LINE_BYTES >> 20} MiB", "")
 
 
-def broken_note(stream: Utf8 | Picked, notes: FileNotes, number: int, offset: int) -> None:
+def broken_note(stream: Stream, notes: FileNotes, number: int, offset: int) -> None:
     if stream.broken:
         notes.blemish("unfinished tail", number, offset, f"{stream.broken}; what followed was not read")
 

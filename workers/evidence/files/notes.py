@@ -23,6 +23,8 @@ MILD = {
     "padded cells": "psql pads its cells: blanks at the end of a text cannot be seen, and an empty text is taken as null",
     "type unknown": "texts that look like bytes in base64 and have no schema are taken as texts (--type says what they are)",
     "key taken": "keys are taken from the content, as no message key is there",
+    "message prefix": "logical decoding messages are no events here, by prefix (--prefix says which are)",
+    "untied": "messages that no transaction wrote are taken as committed events, as told",
 }
 """Findings that leave the file whole."""
 
@@ -39,6 +41,8 @@ IGNORED = {
     "message": ("logical decoding message", "logical decoding messages"),
     "housekeeping": ("update or delete of an outbox row", "updates or deletes of outbox rows"),
     "re-read": ("row that a snapshot read again", "rows that a snapshot read again"),
+    "other prefix": ("message of another prefix", "messages of other prefixes"),
+    "replay": ("message published again", "messages published again"),
     "other table": ("event of another table", "events of other tables"),
     "program's own": ("line of the program that wrote it", "lines of the program that wrote it"),
 }

@@ -24,7 +24,9 @@ class ReadOptions:
     `format` is one of FORMATS, or `kcat:` and the format string that was given to kcat. `null`: the text of an unquoted
     cell that stands for null; None: an empty one, `NULL` and `\\N`. `table`: which table of several. `placeholder`: what
     stands for a value that the log did not hold. `is_record`: an acceptance record, in which a second reading of a row is a
-    second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content. `cell_maps`: a table preset's, where the file holds a table's rows.
+    second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content.
+    `cell_maps`: a table preset's, where the file holds a table's rows. `prefixes`: whose logical decoding messages are events.
+    `is_untied_committed`: those that no transaction wrote are committed events, somebody says.
     """
 
     format: str = "auto"
@@ -39,6 +41,8 @@ class ReadOptions:
     by_event_id: bool = False
     needs_contents: bool = True
     cell_maps: Mapping[str, str] = field(default_factory=dict)
+    prefixes: tuple[str, ...] = ()
+    is_untied_committed: bool = False
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.maps) - set(FIELDS)):

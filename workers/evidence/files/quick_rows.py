@@ -1,98 +1,103 @@
-"""Rows in the product's own columns, as fast as Python goes: what the exact way would see otherwise is left to it.
+"""Rows in the product's own columns, a stretch of them at once: what the exact way would see otherwise is left to it.
 
-`Uncertain` and None mean the same: read it the exact way.
+`Uncertain` of a stretch means that each of its rows is read on its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
+import orjson
+
 from recovery_api.domain.frontiers import SINGLE_LANE
-from workers.evidence.files.collecting import digests
+from workers.evidence.files.collecting import digests_column
 from workers.evidence.files.native import COLUMNS, NEEDED, OPS
-from workers.evidence.quick import Uncertain, canonical_quick, is_each_member_once, record_quick
+from workers.evidence.quick import QUICK_BYTES, Uncertain, is_each_member_once
+from workers.evidence.quick_columns import canonical_column
 
-Bare = tuple[int, str, str | None, str]
-"""Coordinate, op, key, and the content's canonical text."""
+Columns = dict[str, Sequence[Any]]
+"""As Collector.stretch takes them."""
 
-_known: set[tuple[str, ...]] = set()
+BARE = frozenset({*NEEDED, "value"})
+_SERVED = COLUMNS - {"digest", "value_text"}
+_OPS = frozenset(OPS)
+_WHOLE = 1 << 63
+_NONE = type(None)
 
 
-def line_bare(body: bytes) -> Bare:
-    """A JSON line of the four columns that every event needs and no other. Raises: Uncertain, KeyError."""
-    record = record_quick(body)
-    if type(record) is not dict or len(record) != 4:
+def lines_columns(bodies: Sequence[bytes]) -> Columns:
+    """Of JSON lines that all have the same columns, each of them the product's. Raises: Uncertain."""
+    records = _parsed(bodies)
+    if set(map(type, records)) != {dict}:
         raise Uncertain
-    op, key, coordinate, value = record["op"], record["key"], record["coordinate"], record["value"]
-    if op not in OPS or type(coordinate) is not int or value is None:
+    shapes = set(map(tuple, records))
+    names = shapes.pop()
+    if shapes or not BARE <= set(names) <= _SERVED:
         raise Uncertain
-    if key is not None and (type(key) is not str or not key.isascii()):
+    columns: Columns = dict(zip(names, zip(*map(itemgetter(*names), records), strict=True), strict=True))
+    contents = columns.pop("value")
+    if _NONE in set(map(type, contents)):
+        raise Uncertain  # a column value_text may speak for it
+    spelled = b"\n".join(bodies)
+    texts, members = canonical_column(contents, spelled)
+    if not is_each_member_once(spelled, members + len(names) * len(records)):
         raise Uncertain
-    text, members = canonical_quick(value)
-    if not is_each_member_once(body, 4 + members):
-        raise Uncertain
-    return coordinate, op, key, text
+    return _checked(columns, texts)
 
 
-def cells_bare(record: dict[str, Any]) -> Bare | None:
-    """A row of texts, of the same four columns."""
+def cells_columns(columns: Mapping[str, Sequence[Any]]) -> Columns:
+    """Of rows of cells, of BARE; null is None. Raises: Uncertain."""
+    coordinates, contents = columns["coordinate"], columns["value"]
+    if set(map(type, contents)) != {str}:
+        raise Uncertain
+    if set(map(type, coordinates)) == {str}:
+        digits, widths = "".join(coordinates), set(map(len, coordinates))
+        if not (digits.isascii() and digits.isdigit()) or 0 in widths or max(widths) > 18:
+            raise Uncertain
+        coordinates = list(map(int, coordinates))
     try:
-        op, key, coordinate, value = record["op"], record["key"], record["coordinate"], record["value"]
-    except KeyError:
-        return None
-    if len(record) != 4 or op not in OPS or type(value) is not str:
-        return None
-    if type(coordinate) is str and len(coordinate) < 19 and coordinate.isascii() and coordinate.isdigit():
-        coordinate = int(coordinate)
-    if type(coordinate) is not int or (key is not None and (type(key) is not str or not key.isascii())):
-        return None
+        spelled = "\n".join(contents).encode()
+    except UnicodeEncodeError as error:
+        raise Uncertain from error
+    texts, members = canonical_column(_parsed(contents), spelled)
+    if not is_each_member_once(spelled, members):
+        raise Uncertain
+    return _checked({**columns, "coordinate": coordinates}, texts)
+
+
+def _parsed(texts: Sequence[bytes] | Sequence[str]) -> list[Any]:
+    if max(map(len, texts)) > QUICK_BYTES:
+        raise Uncertain
     try:
-        body = value.encode()
-        text, members = canonical_quick(record_quick(body))
-    except (Uncertain, UnicodeEncodeError, RecursionError):
-        return None
-    return (coordinate, op, key, text) if is_each_member_once(body, members) else None
+        return list(map(orjson.loads, texts))
+    except orjson.JSONDecodeError as error:
+        raise Uncertain from error
 
 
-def line_row(body: bytes) -> dict[str, Any]:
-    """A JSON line of more columns, all of them the product's, as Collector.add takes it. Raises: Uncertain."""
-    record = record_quick(body)
-    if type(record) is not dict:
+def _checked(columns: Columns, texts: list[str]) -> Columns:
+    """The columns as they are collected, each of the kind that it has to be, with the digests."""
+    ops, keys = columns["op"], columns["key"]
+    try:
+        is_known = _OPS.issuperset(ops)
+    except TypeError as error:  # a list or an object, which no set can hold
+        raise Uncertain from error
+    if not is_known or set(map(type, columns["coordinate"])) != {int} or not set(map(type, keys)) <= {str, _NONE}:
         raise Uncertain
-    names = tuple(record)
-    if names not in _known:
-        if not (set(names) <= COLUMNS and "value" in record and set(NEEDED) <= set(names)):
+    found = {name: _extra(name, column) for name, column in columns.items() if name not in BARE}
+    payloads, contents = digests_column(ops, keys, texts)
+    found |= {"coordinate": columns["coordinate"], "op": ops, "key": keys}
+    return found | {"payload_digest": payloads, "content_digest": contents}
+
+
+def _extra(name: str, column: Sequence[Any]) -> Sequence[Any]:
+    """A column beside the four that every event needs. Raises: Uncertain."""
+    kinds = set(map(type, column)) - {_NONE}
+    if name in ("lane", "event_id"):
+        if not kinds <= {str}:
             raise Uncertain
-        _known.add(names)
-    op, key, coordinate = record["op"], record["key"], record["coordinate"]
-    if op not in OPS or type(coordinate) is not int or (type(key) is not str and key is not None):
+        return [SINGLE_LANE if one is None else one for one in column] if name == "lane" else column
+    if not kinds <= {int} or any(one is not None and not -_WHOLE < one < _WHOLE for one in column):
         raise Uncertain
-    if record["value"] is None or record.get("digest") is not None or (key is not None and not key.isascii()):
-        raise Uncertain
-    text, members = canonical_quick(record["value"])
-    if not is_each_member_once(body, len(names) + members):
-        raise Uncertain
-    return _row(record, op, key, coordinate, text)
-
-
-def _row(record: dict[str, Any], op: str, key: str | None, coordinate: int, text: str) -> dict[str, Any]:
-    payload, content = digests(op, key, text)
-    row = {
-        "coordinate": coordinate,
-        "lane": SINGLE_LANE,
-        "op": op,
-        "key": key,
-        "payload_digest": payload,
-        "content_digest": content,
-        "is_read": False,
-    }
-    for name in ("head", "lane", "event_id", "generation", "entry"):
-        value = record.get(name)
-        if value is None:
-            continue
-        if name in ("generation", "entry", "head") and (type(value) is not int or abs(value) >= 2**63):
-            raise Uncertain
-        if name in ("lane", "event_id") and (type(value) is not str or not value.isascii()):
-            raise Uncertain
-        row[name] = str(value) if name == "head" else value
-    return row
+    return [None if one is None else str(one) for one in column] if name == "head" else column

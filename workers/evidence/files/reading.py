@@ -1,6 +1,7 @@
 """Several exports read at once, a process each where they are large, so that contents are digested on every processor.
 
-What a process read lies in a folder of its own as Arrow batches; nothing but names and counts crosses between them.
+The largest is read by the process that asks, so that one start and one interpreter's memory are saved. What was read lies
+in a folder of its own as Arrow batches; nothing but names and counts crosses between processes.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from recovery_api.domain.errors import FencepostError
 from workers.evidence.files.collecting import EVERY
 from workers.evidence.files.events import EventFile, events_read
 from workers.evidence.files.options import ReadOptions
@@ -19,6 +21,8 @@ from workers.evidence.files.spellings import SpellingSigns
 
 LARGE_BYTES = 16 << 20
 """From this much input on, starting a process for each file is worth its second, and batches go to disk."""
+
+Answer = tuple[EventFile, SpellingSigns]
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,12 @@ def files_read(asks: Mapping[str, Ask], signs: SpellingSigns, folder: Path) -> d
             end: events_read(ask.path, signs, ask.name, ask.options, ask.wanted, folder / end if is_large else None)
             for end, ask in asks.items()
         }
-    workers = min(len(asks), os.cpu_count() or 1)
+    own = max(asks, key=lambda end: size_of(asks[end].path))
+    workers = min(len(asks), os.cpu_count() or 1) - 1
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin) as pool:
-        futures = {end: pool.submit(_read, ask, folder / end) for end, ask in asks.items()}
-        answers = {end: future.result() for end, future in futures.items()}
+        futures = {end: pool.submit(_read, ask, folder / end) for end, ask in asks.items() if end != own}
+        futures[own] = _read_here(asks[own], folder / own)
+        answers = {end: futures[end].result() for end in asks}
     for _, seen in answers.values():
         signs.merge(seen)
     return {end: file for end, (file, _) in answers.items()}
@@ -64,6 +70,16 @@ def _begin() -> None:
     leave_pandas_out()
 
 
-def _read(ask: Ask, spool: Path) -> tuple[EventFile, SpellingSigns]:
+def _read_here(ask: Ask, spool: Path) -> Future[Answer]:
+    """As if another process had read it: an error waits for its turn."""
+    done: Future[Answer] = Future()
+    try:
+        done.set_result(_read(ask, spool))
+    except FencepostError as error:
+        done.set_exception(error)
+    return done
+
+
+def _read(ask: Ask, spool: Path) -> Answer:
     signs = SpellingSigns()
     return events_read(ask.path, signs, ask.name, ask.options, ask.wanted, spool), signs

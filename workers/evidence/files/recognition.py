@@ -179,8 +179,8 @@ def _shape(records: list[Any], container: str, options: ReadOptions) -> str:
         return "columns"
     if any(_is_change(record) for record in objects):
         rows = [_message(record).value for record in objects if _is_change(record)]
-        images = [debezium.unwrapped(value)[0].get("after") for value in rows]
-        return "debezium-outbox" if images and all(map(looks_like_outbox, filter(None, images))) else "debezium"
+        images = [image for value in rows if (image := debezium.unwrapped(value)[0].get("after"))]
+        return "debezium-outbox" if images and all(map(looks_like_outbox, images)) else "debezium"
     wrapped = [_message(record) for record in objects if isinstance(record, Message) or is_wrapper(record)]
     if any("id" in message.headers for message in wrapped):
         return "router"
@@ -229,6 +229,8 @@ def _says(container: str, shape: str, delimiter: str, records: list[Any], start:
             what += " with their schema"
         if any(debezium.is_flattened(value) for value in values):
             what += ", flattened"
+        if options.prefixes:
+            what += f", messages of prefix {' or '.join(options.prefixes)} the events"
     chosen = " (as told)" if options.preset or options.maps or options.format != "auto" else ""
     return f"{held}: {what}{chosen}"
 

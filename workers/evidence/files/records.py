@@ -11,20 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.errors import BadFile
+from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.evidence.canonical import ABSENT, UncanonicalContent, content_parse
 from workers.evidence.files.collecting import Collector, refuser, row_of
 from workers.evidence.files.debezium import BadRecord, NotAnEvent
 from workers.evidence.files.delimited import copy_records, csv_records
 from workers.evidence.files.dumps import DumpLine, dump_lines
+from workers.evidence.files.emitted import Published
 from workers.evidence.files.jsonarray import array_records
 from workers.evidence.files.jsonlines import (
-    LINE_BYTES,
     Line,
     RecordDecoder,
-    broken_note,
     json_records,
     lines_read,
-    too_long,
 )
 from workers.evidence.files.native import (
     COLUMNS,
@@ -40,9 +39,9 @@ from workers.evidence.files.opening import Picked, Utf8, suffix_of, text_open
 from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
-from workers.evidence.files.quick_rows import cells_bare, line_bare, line_row
 from workers.evidence.files.recognition import CELLS, reading_of
 from workers.evidence.files.shapes import Fields, Shape, shape_make
+from workers.evidence.files.stretches import csv_take, lines_take, rows_take
 from workers.evidence.quick import Uncertain, parse_quick
 
 Take = Callable[[Any, int, Callable[[str], Any]], None]
@@ -59,7 +58,6 @@ def part_read(path: Path, notes: FileNotes, collector: Collector, options: ReadO
         notes.seen_as = reading.says
         part = _Part(path, stream, start, reading, notes, options, collector)
         part.read()
-    collector.settle()
     if not notes.rows and not notes.is_whole and notes.rejected:
         line = notes.blemishes[0].line
         raise BadFile(notes.name, f"{notes.unit} {line}", "no record can be read", f"{notes.blemishes[0]}.")
@@ -80,6 +78,7 @@ class Wanted:
     header_lines: int | None = None
     at: int = 0
     found: dict[int, dict[str, Any]] = field(default_factory=dict)
+    published: Published = field(default_factory=Published)
 
     @property
     def is_here(self) -> bool:
@@ -120,6 +119,7 @@ class _Part:
         self._decoder = RecordDecoder()
         self._unused: set[str] = set()
         self._seen: set[int] = set()
+        self._published = collector.published if collector is not None else wanted.published if wanted else Published()
         self._is_native = reading.shape == "native"
 
     def read(self) -> None:
@@ -137,17 +137,49 @@ class _Part:
                 if self.wanted is not None and self.wanted.header_lines is not None and self.reading.container == "csv":
                     yield from self._picked(self.wanted, self.wanted.header_lines)
                     return
-                quick = self._quick_cells if self.reading.container in CELLS else _never_cells
-                for record, line in self._rows():
-                    if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here:
-                        self.wanted.at += 1
-                        continue
-                    if not (self._is_native and quick(record)):
-                        self.take(record, line)
-                    yield
+                yield from self._cells() if self._is_quick else self._each(self._rows())
         unused_note(self._unused, self.notes)
-        if self.shape.takes_key_from_content:
-            self.notes.mild["key taken"] += self.shape.takes_key_from_content
+        self._told_note()
+
+    @property
+    def _is_quick(self) -> bool:
+        """Rows in the product's own columns that nobody wants to see."""
+        is_own = self._is_native and self.wanted is None and not self.options.by_event_id
+        return is_own and self.reading.container in (*CELLS, "jsonl")
+
+    def _cells(self) -> Iterator[None]:
+        assert self.collector is not None
+        notes, collector, options = self.notes, self.collector, self.options
+        if self.reading.container == "csv" and not options.columns:
+            yield from csv_take(
+                self.stream, notes, collector, self.reading.delimiter, options.null, self.take, self._many
+            )
+        else:
+            yield from rows_take(self._rows(), notes, collector, self.take)
+
+    def _many(self, rows: Iterator[tuple[dict[str, Any], int]]) -> Iterator[None]:
+        assert self.collector is not None
+        yield from rows_take(self._checked(rows), self.notes, self.collector, self.take)
+
+    def _each(self, rows: Iterator[tuple[Any, int]]) -> Iterator[None]:
+        for record, line in rows:
+            if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here:
+                self.wanted.at += 1
+                continue
+            self.take(record, line)
+            yield
+
+    def _told_note(self) -> None:
+        notes, shape = self.notes, self.shape
+        for kind, count in (
+            ("key taken", shape.takes_key_from_content),
+            ("untied", shape.untied),
+            ("message prefix", shape.prefixes.total()),
+        ):
+            if count:
+                notes.mild[kind] += count
+        if shape.prefixes:
+            notes.details["message prefix"] = ", ".join(f"{name} {count}" for name, count in shape.prefixes.items())
 
     def _rows(self) -> Iterator[tuple[Any, int]]:
         notes, options = self.notes, self.options
@@ -229,93 +261,70 @@ class _Part:
             if self.wanted.is_here:
                 if parse is parse_quick:
                     raise Uncertain  # numbers are shown as they were written
-                self._refuse_reread(fields)
+                self._refuse_known(fields)
                 self.wanted.found[self.wanted.at] = shown_of(record) if self._is_native else _shown(fields)
             else:
-                self._refuse_reread(fields)
+                self._refuse_known(fields)
             self.wanted.at += 1
             return
         assert self.collector is not None
         where = f"{self.notes.name}, {self.notes.unit} {line}"
         row = row_of(fields, where, self.collector.signs, refuse, not self.options.by_event_id)
-        self._refuse_reread(fields)  # last: whatever raises Uncertain comes here again
+        self._refuse_known(fields)  # last: whatever raises Uncertain comes here again
         self.shape.takes_key_from_content += fields.is_key_taken
+        self.shape.untied += fields.emitted is not None and fields.emitted.is_untied and not self.options.is_record
         if fields.unknown:
             self.collector.unknown[self.collector.count] = fields.unknown
         self.collector.is_content_seen |= has_content
         self.collector.is_all_deletes &= fields.op == "delete"
         self.collector.add(row)
 
-    def _refuse_reread(self, fields: Fields) -> None:
-        """A row that a snapshot reads again is no second event. Raises: NotAnEvent."""
+    def _refuse_known(self, fields: Fields) -> None:
+        """A row that a snapshot reads again is no second event, and neither is a message published again.
+
+        Raises: NotAnEvent, BadRecord.
+        """
         if self.options.is_record or not self.reading.shape.startswith("debezium"):
+            return
+        if fields.emitted is not None:
+            self._published.once(
+                fields.emitted, SINGLE_LANE if fields.lane is None else str(fields.lane), fields.coordinate
+            )
             return
         identity = hash((fields.lane, fields.event_id if fields.event_id is not None else fields.key))
         if fields.is_read and identity in self._seen:
             raise NotAnEvent("re-read")
         self._seen.add(identity)
 
-    def _quick_cells(self, record: dict[str, Any]) -> bool:
-        """A row with the four columns that every event needs, the fast way; False: not done."""
-        if self.wanted is not None or self.options.by_event_id or (bare := cells_bare(record)) is None:
-            return False
-        collector = self.collector
-        assert collector is not None
-        collector.bare(*bare)
-        collector.is_content_seen, collector.is_all_deletes = True, False
-        self.notes.recognised += self.notes.span
-        return True
-
     def _json_lines(self) -> Iterator[None]:
         notes = self.notes
-        if self._is_native and self.wanted is None and not self.options.by_event_id:
-            yield from self._native_lines()
+        if self._is_quick:
+            assert self.collector is not None
+            yield from lines_take(self.stream, notes, self.collector, self._line)
         else:
-            for line in lines_read(self.stream, notes):
+            for line in self._lines():
                 if self.wanted is not None and self.wanted.is_plain and not self.wanted.is_here and line[0].strip():
                     self.wanted.at += 1
                     continue
-                try:
-                    self._quick_shaped(line)
-                except (Uncertain, RecursionError):
-                    self._exact_line(line)
+                self._line(line)
                 yield
         if self._decoder.repeats:
             notes.mild["repeated member"] += self._decoder.repeats
 
-    def _native_lines(self) -> Iterator[None]:
-        """The product's own columns, as fast as Python goes: what the exact way would see otherwise is left to it."""
-        collector, notes = self.collector, self.notes
-        assert collector is not None
-        bare, number, offset = collector.bare, 0, 0
-        for bodies, is_ended in self.stream.chunks(LINE_BYTES):
-            recognised = 0
-            has_returns = any(b"\r" in body for body in bodies)
-            for body in bodies:
-                number += 1
-                try:
-                    if has_returns:
-                        raise Uncertain
-                    coordinate, op, key, text = line_bare(body)
-                except (Uncertain, KeyError, RecursionError):
-                    if len(body) > LINE_BYTES:
-                        raise too_long(notes, number, offset) from None
-                    self._native_line((body, number, offset, is_ended))
-                else:
-                    bare(coordinate, op, key, text)
-                    recognised += 1
-                offset += len(body) + is_ended
-            notes.lines += len(bodies)
-            notes.recognised += recognised
-            if recognised:
-                collector.is_content_seen = True
-                collector.is_all_deletes = False
-            yield
-        broken_note(self.stream, notes, number, offset)
+    def _lines(self) -> Iterator[Line]:
+        """Every line; of those that are an event each, the wanted ones alone."""
+        wanted = self.wanted
+        if wanted is None or wanted.header_lines is None:
+            yield from lines_read(self.stream, self.notes)
+            return
+        picked = Picked(self.stream, wanted.places)
+        for place, line in zip(sorted(wanted.places), lines_read(picked, self.notes), strict=False):
+            wanted.at = place
+            yield line
 
-    def _native_line(self, line: Line) -> None:
+    def _line(self, line: Line) -> None:
         try:
-            self._quick_native(line)
+            self._quick_line(line)
         except (Uncertain, RecursionError):
             self._exact_line(line)
 
@@ -325,7 +334,7 @@ class _Part:
         for record in records:
             self.take(record, line[1], line[2])
 
-    def _quick_shaped(self, line: Line) -> None:
+    def _quick_line(self, line: Line) -> None:
         body, number, offset, _ = line
         record = parse_quick(body)
         try:
@@ -336,20 +345,6 @@ class _Part:
             self.notes.reject("not an event", number, offset, str(error))
         else:
             self.notes.recognised += 1
-        if body.endswith(b"\r"):
-            self.notes.mild["CRLF"] += 1
-
-    def _quick_native(self, line: Line) -> None:
-        """One line in the product's own columns, with more of them than the four that every event needs."""
-        body, collector = line[0], self.collector
-        if self.options.by_event_id:
-            raise Uncertain
-        row = line_row(body)
-        assert collector is not None
-        collector.is_content_seen = True
-        collector.is_all_deletes &= row["op"] == "delete"
-        collector.add(row)
-        self.notes.recognised += 1
         if body.endswith(b"\r"):
             self.notes.mild["CRLF"] += 1
 
@@ -382,10 +377,6 @@ def _exact(text: str) -> Any:
 
 def _or_exact(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return content_parse if parse is _exact else parse
-
-
-def _never_cells(record: dict[str, Any]) -> bool:
-    return False
 
 
 def _shown(fields: Fields) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +23,13 @@ from workers.evidence.files.debezium import (
     NotAnEvent,
     change_view,
     coordinate_of,
+    is_message,
     key_text,
     table_of,
     unknown_members,
     unwrapped,
 )
+from workers.evidence.files.emitted import Emitted, emitted_of, prefix_of
 from workers.evidence.files.messages import Message, content_of
 from workers.evidence.files.options import ReadOptions
 from workers.evidence.files.values import BadValue, typed
@@ -42,7 +45,7 @@ _MISSING = object()
 @dataclass(slots=True)
 class Fields:
     """An event as its record gives it. `is_read`: a snapshot read it. `unknown`: members the log did not hold.
-    `is_key_taken`: the key is the content's id, for want of a message key.
+    `is_key_taken`: the key is the content's id, for want of a message key. `emitted`: it is a logical decoding message.
     """
 
     coordinate: Any
@@ -58,6 +61,7 @@ class Fields:
     is_read: bool = False
     unknown: tuple[str, ...] = ()
     is_key_taken: bool = False
+    emitted: Emitted | None = None
 
 
 def path_get(view: Any, path: str) -> Any:
@@ -88,13 +92,17 @@ def _composite(view: Any, path: str) -> Any:
 
 @dataclass
 class Shape:
-    """How the records of one file become events. `tables`: those met, with the line of each one's first event."""
+    """How the records of one file become events. `tables`: those met, with the line of each one's first event.
+    `prefixes`: of messages that nobody asked for.
+    """
 
     name: str
     options: ReadOptions
     maps: dict[str, str] = field(default_factory=dict)
     tables: dict[str, int] = field(default_factory=dict)
     takes_key_from_content: int = 0
+    untied: int = 0
+    prefixes: Counter[str] = field(default_factory=Counter)
 
     def fields(self, record: Any, line: int, parse: Parse) -> Fields:
         """The event of a record. Raises: NotAnEvent, BadRecord."""
@@ -170,8 +178,15 @@ class Shape:
         return {name: typed(item, types[name], parse) if name in types else item for name, item in content.items()}
 
     def _changed(self, message: Message, line: int, parse: Parse) -> Fields:
+        value, _ = unwrapped(message.value)
+        if is_message(value):
+            if self.options.prefixes:
+                return self._emitted(emitted_of(message, value, self.options, parse), parse)
+            self.prefixes[prefix_of(value)] += 1
         view = change_view(message, parse)
         table = table_of(view)
+        if self.options.prefixes and self.options.table is None:
+            raise NotAnEvent("other table")  # messages were asked for, and no table
         if table is not None:
             if self.options.table not in (None, table, table.rpartition(".")[2]):
                 raise NotAnEvent("other table")
@@ -229,6 +244,25 @@ class Shape:
             entry=None,
             digest=None,
         )
+
+    def _emitted(self, emitted: Emitted, parse: Parse) -> Fields:
+        fields = self._mapped(
+            emitted.view,
+            parse,
+            coordinate=None if "coordinate" in self.maps else emitted.coordinate,
+            key=emitted.key,
+            content=emitted.content,
+            op="insert",
+            lane=None,
+            event_id=None,
+            head=None,
+            generation=None,
+            entry=None,
+            digest=None,
+        )
+        fields.emitted = emitted
+        fields.is_key_taken = emitted.is_key_taken and "key" not in self.maps
+        return fields
 
     def _routed(self, message: Message, parse: Parse) -> Fields:
         """A message of the outbox event router: its event's id is a header, and so a null value is an event too."""

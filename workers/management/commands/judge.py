@@ -101,6 +101,20 @@ class Command(BaseCommand):
         )
         one.add_argument("--table", action="append", default=[], metavar="[END:]TABLE", help="which table of several")
         one.add_argument(
+            "--prefix",
+            action="append",
+            default=[],
+            metavar="[END:]PREFIX",
+            help="whose logical decoding messages are the events; again for another one",
+        )
+        one.add_argument(
+            "--non-transactional",
+            action="append",
+            default=[],
+            metavar="[END:]committed",
+            help="take messages that no transaction wrote as committed events",
+        )
+        one.add_argument(
             "--placeholder",
             action="append",
             default=[],
@@ -166,7 +180,7 @@ class Command(BaseCommand):
         )
 
 
-_READING = ("format", "preset", "map", "type", "null", "columns", "table", "placeholder")
+_READING = ("format", "preset", "map", "type", "null", "columns", "table", "prefix", "non_transactional", "placeholder")
 
 
 def _is_small(options: dict[str, Any]) -> bool:
