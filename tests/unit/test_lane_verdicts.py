@@ -49,6 +49,12 @@ def test_the_frontiers_weakness_and_what_was_given_stand_in_the_lanes_verdict() 
     assert (proven.status, proven.given, proven.weaknesses) == (Status.EXACTLY_ONCE, (), ())
 
 
+def test_what_was_attested_stands_in_the_lanes_verdict_beside_a_ground_that_is_proven() -> None:
+    made = lane_verdicts(evidence(), ["that this was the only recoverer"])["0"]
+    assert made.status is Status.EXACTLY_ONCE_GIVEN
+    assert made.given == ("that this was the only recoverer",)
+
+
 def test_an_end_that_was_not_read_whole_makes_its_lanes_verdict_unknown() -> None:
     made = lane_verdicts(evidence(is_complete=False, weaknesses=("A policy hides rows.",)))["0"]
     assert made.status is Status.UNKNOWN
