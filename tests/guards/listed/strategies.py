@@ -101,8 +101,8 @@ GUARDS = (
     Guard(
         "somebody says that a list of ids is the effect",
         f"{DOMAIN}/kinds/postgresql_ids.py",
-        """        if options.get("is_effect"):\n""",
-        "        if False:\n",
+        """    if options.get("is_effect"):\n""",
+        "    if False:\n",
         (f"{DELIVERIES}::test_nobody_can_say_that_a_list_of_ids_is_the_effect",),
     ),
     # -- what is promised and attested --------------------------------------------------------------------------------
