@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -19,7 +19,7 @@ from tests.faults.processes import environment
 from tests.integration.recovery.table_world import ONLY, TableWorld, drained, table_world_make
 from workers.faults import Point
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]  # an engine of its own takes its time
 
 KEYS = ["e1", "e2", "e3", "e4"]
 INSIDE = (Point.DURING_APPEND, Point.AFTER_APPEND)
@@ -28,14 +28,15 @@ LONGEST_SECONDS = 270
 OWN_ENGINE = [sys.executable, "-m", "workers.embedded", "--temporary", "--only", "spark", "--"]
 
 HELD_UP = """
-CREATE FUNCTION held_up() RETURNS trigger LANGUAGE plpgsql AS
-$$BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END$$;
+CREATE FUNCTION held_up() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+    WHILE NOT pg_try_advisory_xact_lock_shared(1) LOOP PERFORM pg_sleep(0.01); END LOOP;
+    RETURN NULL;
+END$$;
 CREATE TRIGGER held_up AFTER INSERT ON mails FOR EACH STATEMENT EXECUTE FUNCTION held_up()
 """
-"""An insert that goes on at the server, whatever its client does, until the gate is opened."""
+"""An insert that goes on at the server, whatever its client does and whatever a lock may take, until the gate is opened."""
 AT_THE_GATE: LiteralString = (
-    "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
-    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')"
 )
 AT_THE_TABLE: LiteralString = (
     "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'mails'::regclass"
@@ -51,9 +52,23 @@ def table(transactional_db: None, database_factory: Callable[[str], str], tmp_pa
     return world
 
 
-def worker(recovery: Recovery, name: str, engine: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
-    command = [*engine, sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), name]
-    return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def worker() -> Iterator[Start]:
+    """Starts a worker of a recovery; `engine`: what starts its own. None outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(recovery: Recovery, name: str, env: dict[str, str], engine: Sequence[str] = ()) -> subprocess.Popen[str]:
+        command = [*engine, sys.executable, "-m", "tests.faults.run_intent", str(recovery.intents.get().id), name]
+        started.append(subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -77,13 +92,13 @@ def until(table: TableWorld, question: LiteralString, process: subprocess.Popen[
 
 
 def test_tasks_that_die_with_their_rows_inserted_and_committed_double_and_lose_nothing(
-    table: TableWorld, tmp_path: Path
+    table: TableWorld, worker: Start, tmp_path: Path
 ) -> None:
     """The first attempt is killed before its commit, the second after it, before anybody heard; the third answers."""
     recovery = table.ask(table.approve(table.plan()), drained(), ONLY)
     died = {point: tmp_path / f"died-{point.name}" for point in INSIDE}
     armed = ";".join(f"{point.value}:{marker}" for point, marker in died.items())
-    code, errors = finish(worker(recovery, "alone", OWN_ENGINE, own_engine(FENCEPOST_CRASH=armed)))
+    code, errors = finish(worker(recovery, "alone", own_engine(FENCEPOST_CRASH=armed), OWN_ENGINE))
     assert all(marker.exists() for marker in died.values()), errors
     assert code == 0, errors
     recovery.refresh_from_db()
@@ -92,13 +107,15 @@ def test_tasks_that_die_with_their_rows_inserted_and_committed_double_and_lose_n
     assert (recovery.landed_count, recovery.absorbed_count) == (0, 3), "the third attempt found them there"
 
 
-def test_an_engine_that_dies_inside_an_append_leaves_a_session_that_the_successor_waits_for(table: TableWorld) -> None:
+def test_an_engine_that_dies_inside_an_append_leaves_a_session_that_the_successor_waits_for(
+    table: TableWorld, worker: Start
+) -> None:
     """Its backend goes on inserting without a client, and holds the table, until it finds that nobody is there."""
     with psycopg.connect(table.sink_dsn, autocommit=True) as admin:
         admin.execute(HELD_UP)
         recovery = table.ask(table.approve(table.plan()), drained(), ONLY)
         admin.execute("SELECT pg_advisory_lock(1)")
-        first = worker(recovery, "first", OWN_ENGINE, own_engine())
+        first = worker(recovery, "first", own_engine(), OWN_ENGINE)
         until(table, AT_THE_GATE, first)
         for child in psutil.Process(first.pid).children(recursive=True):
             if child.name() == "java":
@@ -108,7 +125,7 @@ def test_an_engine_that_dies_inside_an_append_leaves_a_session_that_the_successo
         intent = recovery.intents.get()
         assert (intent.state, intent.error["code"]) == ("queued", "engine_unavailable"), errors
         Intent.objects.filter(pk=intent.pk).update(not_before=None)
-        second = worker(recovery, "second", [], environment())
+        second = worker(recovery, "second", environment())
         until(table, AT_THE_TABLE, second)
         assert table.accepted_keys() == ["e2"]
         admin.execute("SELECT pg_advisory_unlock(1)")

@@ -59,6 +59,8 @@ def judged(pipeline: Pipeline, now: Any) -> Audit:
         ("source", {"content": "body"}),
         ("sink", {"table": "letters"}),
         ("sink", {"content": "body"}),
+        ("sink", {"digest": "digest"}),
+        ("sink", {"head": ["head"]}),
     ],
 )
 def test_audits_of_other_rows_are_void_and_plans_lapse(
