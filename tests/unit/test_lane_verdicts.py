@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
@@ -10,7 +11,7 @@ from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.evidence.read import Evidence, LaneEvidence
+from workers.evidence.read import Certified, Evidence, LaneEvidence
 from workers.recovery.outcomes import not_as_approved
 from workers.recovery.verdicts import lane_verdicts, weaknesses
 
@@ -49,10 +50,34 @@ def test_the_frontiers_weakness_and_what_was_given_stand_in_the_lanes_verdict() 
     assert (proven.status, proven.given, proven.weaknesses) == (Status.EXACTLY_ONCE, (), ())
 
 
+def test_what_was_attested_stands_in_the_lanes_verdict_beside_a_ground_that_is_proven() -> None:
+    made = lane_verdicts(evidence(), ["that this was the only recoverer"])["0"]
+    assert made.status is Status.EXACTLY_ONCE_GIVEN
+    assert made.given == ("that this was the only recoverer",)
+
+
 def test_an_end_that_was_not_read_whole_makes_its_lanes_verdict_unknown() -> None:
     made = lane_verdicts(evidence(is_complete=False, weaknesses=("A policy hides rows.",)))["0"]
     assert made.status is Status.UNKNOWN
     assert "The acceptance record could not be read whole. A policy hides rows." in made.unknown_because
+
+
+def dropped_below(floor: int, certified: Certified | None, **more: Any) -> Evidence:
+    """The source has dropped what lies below the floor, of which the record shows nothing that is not justified."""
+    found = evidence(**more)
+    lane = found.lanes["0"]
+    lane = replace(lane, reading=replace(lane.reading, floor=Coordinate(floor)))
+    return replace(found, lanes={"0": lane}, certified={"0": certified} if certified else {})
+
+
+def test_an_earlier_audit_stands_for_what_was_dropped_only_where_the_record_would_show_what_it_lost_since() -> None:
+    """A record that gives its entries no number may have been put back to an earlier state, and looks whole without them."""
+    seen = Certified(NINE, 40, ())
+    assert lane_verdicts(dropped_below(5, seen))["0"].status is Status.EXACTLY_ONCE
+    for certified in (None, Certified(NINE, None, ()), Certified(Coordinate(4), 40, ())):
+        made = lane_verdicts(dropped_below(5, certified))["0"]
+        assert made.status is Status.UNKNOWN
+        assert any("below the floor" in reason for reason in made.unknown_because)
 
 
 def test_what_can_pass_the_fence_is_a_weakness_of_the_verdict() -> None:

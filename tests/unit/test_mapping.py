@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from psycopg import sql
 
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.postgresql_mapping import condition_check, filter_says
 from recovery_api.domain.mapping import Comparison, Condition, Term, filter_parse, filter_text, term_parse
+from workers.connectors.postgresql.mapped_rows import filter_sql
 
 
 def parsed(**options: Any) -> dict[str, Any]:
@@ -128,6 +130,19 @@ CONDITIONS = st.one_of(
 @given(st.lists(CONDITIONS, min_size=1, max_size=4))
 def test_a_filter_says_what_it_was_read_from(conditions: list[Condition]) -> None:
     assert list(filter_parse("filter", filter_text(conditions))) == conditions
+
+
+@example([Condition('a" OR "b', Comparison.EQUAL, ("x' OR true --",))])
+@given(st.lists(st.builds(Condition, NAMES, st.just(Comparison.EQUAL), st.tuples(VALUES)), min_size=1, max_size=3))
+def test_nothing_of_a_filter_is_sql(conditions: list[Condition]) -> None:
+    """Names are identifiers and values are literals: with those taken out, what is left is the same for every filter."""
+    types = {condition.column: {"type": "text"} for condition in conditions}
+    left = filter_sql(conditions, types).as_string()
+    for condition in conditions:
+        name, value = sql.Identifier(condition.column).as_string(), sql.Literal(condition.values[0]).as_string()
+        assert f'"event_row".{name} = {value}' in left
+        left = left.replace(f'"event_row".{name} = {value}', "?", 1)
+    assert left == " AND ".join("?" for _ in conditions)
 
 
 def test_two_spellings_of_a_filter_are_one() -> None:

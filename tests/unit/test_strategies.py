@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from recovery_api.domain import recovery_states as states
-from recovery_api.domain.capabilities import Archetype, Capability
+from recovery_api.domain.capabilities import Archetype, Capability, archetype_weaker
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.outcomes import Outcome
 from recovery_api.domain.strategies import STRATEGIES, strategy_named, strategy_of
+from recovery_api.domain.strategies.attested import ATTESTED
 from recovery_api.domain.strategies.base import Strategy
 from recovery_api.domain.strategies.fenced import FENCED
 
@@ -54,6 +55,28 @@ def test_a_sink_that_lost_its_fence_is_not_recovered_as_a_fenced_one() -> None:
     assert not strategy_of(replace(KIT, has_fence=False)).is_driven
     assert not strategy_of(replace(KIT, archetype=Archetype.QUERYABLE, has_fence=False)).is_driven
     assert not strategy_of(replace(KIT, archetype=Archetype.BLIND)).is_driven
+
+
+def test_only_a_table_that_may_be_read_and_appended_to_now_is_appended_to() -> None:
+    """By what was tested of it, whatever its kind is called."""
+    table = Capability(Archetype.QUERYABLE, True, True, False, True, True, may_append=True)
+    assert strategy_of(table) is ATTESTED
+    assert not strategy_of(replace(table, may_append=False)).is_driven
+    assert not strategy_of(replace(table, can_read_record=False)).is_driven
+    assert strategy_of(replace(table, has_fence=True)) is ATTESTED, "a fence of a sink that is not a fenced one is none"
+
+
+def test_the_weaker_of_what_is_declared_and_what_was_tested_counts() -> None:
+    order = [Archetype.BLIND, Archetype.DEDUPLICATING, Archetype.QUERYABLE, Archetype.FENCED]
+    for at, weak in enumerate(order):
+        for strong in order[at:]:
+            assert archetype_weaker(weak.value, strong) is archetype_weaker(strong.value, weak) is weak
+    assert archetype_weaker(None, Archetype.FENCED) is Archetype.FENCED
+
+
+def test_what_rests_on_an_attestation_is_promised_given_that_and_never_without() -> None:
+    assert "never without what was attested" in ATTESTED.promise_says()
+    assert ", given that the relay was stopped" in ATTESTED.promise_says(["that the relay was stopped"])
 
 
 def test_a_strategy_of_a_newer_version_is_refused_by_name() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recovery_api.domain.events import OF_THE_REGISTRY, REFUSALS, EventKind
 from recovery_api.domain.evidence_classes import ORDER, EvidenceClass, classes_as_rows, classes_counted, kept_back
 from recovery_api.domain.findings import Cause, FindingWord, finding_means
-from recovery_api.domain.looks import LOOKS, TONES, look_of
+from recovery_api.domain.looks import LOOKS, TONES, UNSURE, look_of, tone_of
 from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.domain.work import QUEUES, IntentAction, Urgency
 from workers.evidence.schemas import FINDING
@@ -57,6 +58,14 @@ def test_green_is_only_what_the_table_of_outcomes_calls_so() -> None:
     assert {look.tone for look in LOOKS.values()} <= TONED
     for word, row in OUTCOMES.items():
         assert (look_of(word).tone == "good") == row.is_green, word
+
+
+def test_a_status_that_has_no_row_is_drawn_unsure_and_never_as_good() -> None:
+    """A later version's word, in a row that this one shows: on the rail of a lane it would colour how far was judged."""
+    later: Any = "exactly once, and then some"
+    assert later not in TONES
+    assert tone_of(later) == UNSURE == tone_of(Status.UNKNOWN)
+    assert all(tone_of(status) == TONES[status] for status in Status)
 
 
 def test_only_what_is_provably_missing_is_sent() -> None:

@@ -24,7 +24,7 @@ from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
 from workers.connectors.readings import LaneReading, SafeFrontier
-from workers.evidence.read import Evidence, LaneEvidence
+from workers.evidence.read import Certified, Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
 from workers.recovery.pinning import pin_of_evidence, waiting_of
@@ -187,8 +187,7 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
     if lane.counts.justification_unknown and found.source_reading.is_complete:
         below = Below.NOTHING
     elif lane.reading.floor is not None:
-        is_certified = certified is not None and lane.reading.floor <= certified.frontier
-        below = Below.CERTIFIED if is_certified else Below.NOTHING
+        below = Below.CERTIFIED if _certifies(found, certified, lane.reading.floor) else Below.NOTHING
     return verdicts.verdict_make(
         lane.lane,
         found.spell(lane.frontier),
@@ -210,6 +209,14 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
             identity=found.identity,
         ),
     )
+
+
+def _certifies(found: Evidence, certified: Certified | None, floor: Coordinate) -> bool:
+    """Whether an earlier audit stands for what lies below the floor. By coordinate only where the record numbers its
+    entries: another may have been put back to an earlier state since, and shows nothing of what it lost there."""
+    if certified is None or floor > certified.frontier:
+        return False
+    return certified.last_entry is not None or found.identity is not None
 
 
 def _given(safe: SafeFrontier) -> tuple[str, ...]:

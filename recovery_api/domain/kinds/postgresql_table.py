@@ -60,7 +60,11 @@ KIND = Kind(
         *CONNECTION_OPTIONS,
         *(replace(one, is_required=False) if one.name == "coordinate" else one for one in MAPPING_OPTIONS),
         *IDENTITY_OPTIONS,
-        Option("digest", "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits."),
+        Option(
+            "digest",
+            "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits.",
+            decides=True,
+        ),
         Option("accepted_at", "A timestamp column: when it was accepted. For display only."),
         Option("entry", "A number column that ascends in order of acceptance."),
         Option("generation", "A number column: the restart counter of the relay run that delivered it."),
@@ -68,6 +72,7 @@ KIND = Kind(
             "head",
             "The column, or the two, of the last source coordinate the relay knew durable; spelled as the coordinate.",
             type="names",
+            decides=True,
         ),
         Option("admitted_in", "An xid8 column: the transaction that admitted the entry."),
         Option(

@@ -37,6 +37,26 @@ GUARDS = (
         (f"{READ}::test_a_filter_that_means_another_time_every_day_is_refused",),
     ),
     Guard(
+        "what a person wrote into a filter is run as SQL",
+        f"{ENDS}/mapped_rows.py",
+        "    return sql.Literal(value)\n",
+        """    return sql.SQL(f"'{value}'")\n""",
+        (
+            "tests/unit/test_mapping.py::test_nothing_of_a_filter_is_sql",
+            f"{READ}::test_a_filter_says_which_rows_are_owed",
+        ),
+    ),
+    Guard(
+        "what a person wrote into a path is run as SQL",
+        f"{ENDS}/mapped_rows.py",
+        '    parts = sql.SQL(", ").join(sql.Literal(part) for part in path)\n',
+        """    parts = sql.SQL(", ").join(sql.SQL(f"'{part}'") for part in path)\n""",
+        (
+            f"{READ}::test_a_mapping_that_does_not_fit_is_named_with_what_to_do",
+            f"{READ}::test_a_filter_says_which_rows_are_owed",
+        ),
+    ),
+    Guard(
         "a view whose rows are computed is read as a history",
         f"{ENDS}/views.py",
         "    if found := [says for mark, says in COMPUTED.items() if mark in rule[0]]:\n",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 
+RETENTION = "tests/integration/postgresql/test_retention.py"
+
 GUARDS = (
     Guard(
         "a sink without a fence is re-driven without its attestations",
@@ -34,6 +36,30 @@ GUARDS = (
         "            if now != then:\n",
         "            if False:\n",
         ("tests/contract/source/test_source.py::test_what_changed_below_the_frontier_was_not_immutable",),
+    ),
+    Guard(
+        "what a library deleted once it was delivered is taken for never committed",
+        "workers/connectors/sources/postgresql_outbox.py",
+        "            notes, is_seen = [DELIVERED_GONE, *notes], False\n",
+        "            notes = [DELIVERED_GONE, *notes]\n",
+        (f"{RETENTION}::test_a_source_that_deletes_what_was_delivered_is_never_read_whole",),
+    ),
+    Guard(
+        "a source that purges is taken to have dropped nothing",
+        "workers/connectors/sources/postgresql_outbox.py",
+        """ if self.options["retention"] == "purges" else None]\n""",
+        " if False else None]\n",
+        (f"{RETENTION}::test_a_source_that_purges_begins_at_a_floor",),
+    ),
+    Guard(
+        "a record whose rows may go is judged as whole",
+        "workers/connectors/sinks/postgresql_table.py",
+        """        if self.options["is_append_only"] is False:\n""",
+        "        if False:\n",
+        (
+            "tests/integration/postgresql/test_acceptance_table.py::"
+            "test_a_record_not_said_to_be_append_only_makes_every_verdict_unknown",
+        ),
     ),
     Guard(
         "a preset overrides what was given",

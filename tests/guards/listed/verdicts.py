@@ -135,6 +135,23 @@ GUARDS = (
         (f"{UNIT}/test_lane_verdicts.py::test_an_end_that_was_not_read_whole_makes_its_lanes_verdict_unknown",),
     ),
     Guard(
+        "what a restored table lost counts as accepted, since an earlier audit saw it",
+        "workers/recovery/verdicts.py",
+        "    return certified.last_entry is not None or found.identity is not None\n",
+        "    return True\n",
+        (
+            f"{UNIT}/test_lane_verdicts.py::"
+            "test_an_earlier_audit_stands_for_what_was_dropped_only_where_the_record_would_show_what_it_lost_since",
+        ),
+    ),
+    Guard(
+        "a status without a look of its own is drawn as good",
+        f"{DOMAIN}/looks.py",
+        "    return TONES.get(status, UNSURE)\n",
+        "    return TONES.get(status, TONES[Status.EXACTLY_ONCE])\n",
+        (f"{UNIT}/test_words.py::test_a_status_that_has_no_row_is_drawn_unsure_and_never_as_good",),
+    ),
+    Guard(
         "coordinates that repeat are applied all the same",
         f"{DOMAIN}/conditions.py",
         "    if evidence.coordinates_ascending:\n",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recovery_api.domain.errors import BadInput
 from tests.unit.files.exports import SAMPLES, judged
 from workers.evidence.canonical import ABSENT, Number, canonical, content_parse
-from workers.evidence.files import SpellingSigns, event_at, events_read
+from workers.evidence.files import FileNotes, SpellingSigns, event_at, events_read
 from workers.evidence.quick import Uncertain, canonical_checked, canonical_quick, parse_quick
 
 PIECES = [
@@ -109,6 +109,13 @@ def test_a_sample_of_a_connector_is_wholly_accounted_for():
             continue
         notes = events_read(path, SpellingSigns()).notes
         assert notes.is_balanced() and notes.rejected == 0 and notes.lines == len(path.read_bytes().splitlines())
+
+
+def test_lines_that_do_not_add_up_bound_the_verdict():
+    passed_over = FileNotes("a.jsonl", rows=2, lines=3, recognised=2)
+    assert passed_over.is_whole and not passed_over.is_balanced()
+    assert "These do not add up, so something was passed over." in passed_over.unread()[0]
+    assert FileNotes("a.jsonl", rows=2, lines=2, recognised=2).unread() == ()
 
 
 def test_the_account_is_in_the_page_and_in_the_object(tmp_path):

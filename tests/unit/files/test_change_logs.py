@@ -217,6 +217,15 @@ def test_rc_66_a_trimmed_stream_gives_a_bound_and_no_verdict(tmp_path):
     assert judged(tmp_path, history, entries, *options)[0] == 1
 
 
+def test_an_id_that_two_events_of_the_history_have_is_refused(tmp_path):
+    history = [
+        {"coordinate": n, "op": "insert", "key": None, "event_id": one, "value": n} for n, one in ((1, 7), (2, 7))
+    ]
+    code, answer, _, _ = judged(tmp_path, history, ids(7), "--frontier=2", "--identity=event_id")
+    assert code == 2
+    assert "'7' names two events of the history" in answer["error"]["data"]["problem"]
+
+
 def test_debeziums_own_records_are_read_as_they_were_written(tmp_path):
     """A topic of PostgreSQL's connector: snapshot reads, a changed primary key, tombstones; and MariaDB's."""
     orders = rows("cdc.public.orders.jsonl")
