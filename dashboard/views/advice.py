@@ -46,7 +46,7 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
             return Advice(says, findings, "The hazards")
         case "exactly_once_given":
             return Advice(
-                "Nothing is owed, given what is named. To make it certain, let the source's ground be proven.",
+                "Nothing is owed, given what is named. Look at what that is, and whether it can be proven instead.",
                 f"/audits/{audit.id}/",
                 "What was given",
             )

@@ -90,7 +90,7 @@ def recovery_settle(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
 
 
 def next_says(recovery: Recovery) -> str:
-    """What to do after its outcome; empty while it has none."""
+    """What a person does next, now that the recovery has this outcome. Empty while it has none."""
     relay = plan_strategy(recovery.plan).relay_next if recovery.outcome in RELAY_NEXT else ""
     return f"{relay} {NEXT.get(recovery.outcome or '', '')}".strip()
 

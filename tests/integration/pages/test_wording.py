@@ -143,7 +143,7 @@ def test_w_what_a_change_and_a_retirement_mean_is_said_plainly(sign_in: Callable
     admin = sign_in("admin")
     assert "no longer count" in admin.get("/sources/source%20orders/edit/").content.decode()
     assert "Nothing can use it any more." in admin.get("/sources/source%20orders/retire/").content.decode()
-    assert "The fence was never tested here. Run the drills." in admin.get("/sinks/sink%20orders/").content.decode()
+    assert "The drills were never run here. Run them." in admin.get("/sinks/sink%20orders/").content.decode()
 
 
 def test_w_the_choice_for_an_unreadable_sink_is_asked_as_a_question() -> None:
