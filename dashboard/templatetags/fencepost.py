@@ -206,7 +206,11 @@ def fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        parts = [(spaced(name), fact(part), part) for name, part in value.items() if part not in ("", None, {}, [])]
+        parts = [
+            (spaced(name), fact(part).removesuffix("."), part)
+            for name, part in value.items()
+            if part not in ("", None, {}, [])
+        ]
         return ", ".join(
             f"{name} ({said})" if isinstance(part, dict) else f"{name}: {said}" for name, said, part in parts
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import RecoveryState
+from recovery_api.models import Plan, PlanState, RecoveryState
 from recovery_api.selectors.fleet import PipelineStatus
 
 
@@ -19,8 +19,8 @@ class Advice:
     label: str = ""
 
 
-def advice_of(status: PipelineStatus, now: datetime) -> Advice:
-    """The next step for whoever is on call. One step, even where several would do."""
+def advice_of(status: PipelineStatus, now: datetime, plan: Plan | None = None) -> Advice:
+    """The next step for whoever is on call. One step, even where several would do. `plan`: one that waits for a person."""
     recovery, audit = status.recovery, status.audit
     if status.pipeline.sink.restored_at is not None:
         return Advice("Settle the sink: it is made safe and audited in full. Until then nothing is delivered.")
@@ -37,6 +37,11 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
         return Advice("Audit now: what the last audit found may have changed since.")
     findings = f"/audits/{audit.id}/findings/"
     match status.status:
+        case "owed" if plan is not None:
+            says = (
+                "is approved. Apply it." if plan.state == PlanState.APPROVED else "waits for an approval. Look at it."
+            )
+            return Advice(f"A plan for {plan.batch_count or 0:,} events {says}", f"/plans/{plan.id}/", "The plan")
         case "owed":
             return Advice(
                 "Plan a recovery. A plan shows exactly what would be sent, and sends nothing.", findings, "What is lost"

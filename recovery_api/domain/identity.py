@@ -118,13 +118,13 @@ class Lifetime:
     def says(self) -> str:
         """
         >>> Lifetime(1800, 60).says()
-        'The record keeps a row for 1,800 s; with a margin of 60 s an absence shows something for 1,740 s.'
+        'The record keeps a row for 1,800 s; with a margin of 60 s an absence is proof for 1,740 s.'
         """
         if self.seconds is None:
-            return "The record keeps its rows for ever, as its owner said."
+            return "That the record never deletes a row is only its owner's word."
         return (
-            f"The record keeps a row for {self.seconds:,} s; with a margin of {self.margin_seconds:,} s an absence shows"
-            f" something for {self.certain_seconds:,} s."
+            f"The record keeps a row for {self.seconds:,} s; with a margin of {self.margin_seconds:,} s an absence is"
+            f" proof for {self.certain_seconds:,} s."
         )
 
 
