@@ -346,7 +346,7 @@ def _trimmed(trimmed: int, counts: LaneCounts) -> str:
     return (
         f"The record lost {trimmed:,} {'entry' if trimmed == 1 else 'entries'} from its beginning (evidence trimmed): of "
         f"{lost:,} missing events at most {min(trimmed, lost):,} may have been accepted there, so at least {at_least:,} "
-        f"never {'was' if at_least == 1 else 'were'}. Which, nothing shows."
+        f"never {'was' if at_least == 1 else 'were'}; nothing shows which."
     )
 
 

@@ -1,4 +1,4 @@
-"""A judgement as a person reads it, and as a program does: what each file was taken for first, then the verdict."""
+"""A judgement as text for a person and as data for a program: first what each file was taken for, then the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From options as typed (`--map history:key=id`, `--preset debezium`) to how each file is read; table presets included."""
+"""From options as typed (`--map history:key=id`, `--preset debezium`) to how each file is read."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@
 {% may "pipeline-audit" "POST" as allowed %}      allowed.is_allowed, allowed.says
 {% post "pipeline-audit" "Audit now" pipeline.name kind="primary" unless="why it cannot be done now" %}
 {% go "pipeline-edit" "Edit" pipeline.name %}     a link that looks like a button, or says who may
-{% table "Recent audits" %}<thead>…{% endtable %}
+{% table "Recent audits" %}{% columns "When" "Verdict" "#Lost" %}<tbody>…{% endtable %}
 {% facts rows %}                                  rows: [(label, value)]
+{% sentences audit.weaknesses %}                  a list, an item for each sentence
 {% problem "Title" "What happened." "What to do next." tone="bad" %}
 {% empty "No audits yet" "What to do." %}
 {% sample report.sample %}                        rows that a connection test read, contents masked
@@ -66,6 +67,11 @@ def command(*words: Any, label: str = "Same by command line") -> dict[str, Any]:
 @register.inclusion_tag("components/facts.html")
 def facts(rows: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {"rows": list(rows)}
+
+
+@register.inclusion_tag("components/sentences.html")
+def sentences(rows: Iterable[str] | None) -> dict[str, Any]:
+    return {"rows": list(rows or ())}
 
 
 @register.inclusion_tag("components/problem.html")
@@ -127,6 +133,12 @@ def table(content: str, caption: str, is_caption_hidden: bool = False, kind: str
         caption,
         SafeString(content),  # nosec B703 # its parts were escaped by the template
     )
+
+
+@register.inclusion_tag("components/columns.html")
+def columns(*names: str) -> dict[str, Any]:
+    """A table's head. A name that begins with `#` stands over numbers."""
+    return {"columns": [{"name": name.removeprefix("#"), "is_number": name.startswith("#")} for name in names]}
 
 
 @register.simple_tag(takes_context=True)
@@ -194,7 +206,11 @@ def fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        parts = [(spaced(name), fact(part), part) for name, part in value.items() if part not in ("", None, {}, [])]
+        parts = [
+            (spaced(name), fact(part).removesuffix("."), part)
+            for name, part in value.items()
+            if part not in ("", None, {}, [])
+        ]
         return ", ".join(
             f"{name} ({said})" if isinstance(part, dict) else f"{name}: {said}" for name, said, part in parts
         )

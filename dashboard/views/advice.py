@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import RecoveryState
+from recovery_api.models import Plan, PlanState, RecoveryState
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.pairs import restored_of
 
@@ -20,8 +20,8 @@ class Advice:
     label: str = ""
 
 
-def advice_of(status: PipelineStatus, now: datetime) -> Advice:
-    """The next step for whoever is on call. One step, even where several would do."""
+def advice_of(status: PipelineStatus, now: datetime, plan: Plan | None = None) -> Advice:
+    """The next step for whoever is on call. One step, even where several would do. `plan`: one that waits for a person."""
     recovery, audit = status.recovery, status.audit
     if restored_of(status.pipeline) is not None:
         return Advice("Settle the sink: it is made safe and audited in full. Until then nothing is delivered.")
@@ -42,6 +42,11 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
         return Advice("Audit now: what the last audit found may have changed since.")
     findings = f"/audits/{audit.id}/findings/"
     match status.status:
+        case "owed" if plan is not None:
+            says = (
+                "is approved. Apply it." if plan.state == PlanState.APPROVED else "waits for an approval. Look at it."
+            )
+            return Advice(f"A plan for {plan.batch_count or 0:,} events {says}", f"/plans/{plan.id}/", "The plan")
         case "owed":
             return Advice(
                 "Plan a recovery. A plan shows exactly what would be sent, and sends nothing.", findings, "What is lost"
@@ -51,7 +56,7 @@ def advice_of(status: PipelineStatus, now: datetime) -> Advice:
             return Advice(says, findings, "The hazards")
         case "exactly_once_given":
             return Advice(
-                "Nothing is owed, given what is named. To make it certain, let the source's ground be proven.",
+                "Nothing is owed, given what is named. Look at what that is, and whether it can be proven instead.",
                 f"/audits/{audit.id}/",
                 "What was given",
             )

@@ -69,6 +69,7 @@ def stops_of(
     safe = row.get("safe_frontier") or {}
     floor, lowest = row.get("floor_says"), row.get("lowest_says")
     judged_tone = tone_of(OUTCOMES[status].status)[0]
+    clean = "every event's id" if row.get("identity") else "every event exactly once"
     return [
         Stop("floor", floor or "", "Below it the source has dropped rows.")
         if floor
@@ -76,9 +77,7 @@ def stops_of(
         Stop(
             CLEAN,
             coordinate_format(verified, spelling) if verified else "",
-            "Up to here an audit found every event exactly once."
-            if verified
-            else "No audit found it exactly once yet.",
+            f"Up to here an audit found {clean}." if verified else f"No audit found {clean} yet.",
             "calm",
         ),
         Stop(

@@ -19,7 +19,7 @@ from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
-from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
+from recovery_api.models import WAITING_STATES, Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.drills import pipeline_passed_at
@@ -48,15 +48,17 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     now = now_get()
     status = pipeline_status(found, now)
     work = live_work(found)
+    history = _history(found)
+    waiting = next((plan for plan in history["plans"] if plan.state in WAITING_STATES), None)
     context = {
         "pipeline": found,
         "status": status,
-        "advice": advice_of(status, now),
+        "advice": advice_of(status, now, waiting),
         "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),
         "plan_unless": _plan_unless(status, work),
         **_evidence(found, status),
-        **_history(found),
+        **history,
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
         **reading_context(found.fired_into, found),

@@ -21,6 +21,7 @@ from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import (
     plan_strategy,
+    recovery_attested,
     recovery_get,
     recovery_intent,
     recovery_steering,
@@ -90,7 +91,7 @@ def recovery_settle(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
 
 
 def next_says(recovery: Recovery) -> str:
-    """What to do after its outcome; empty while it has none."""
+    """What a person does next, now that the recovery has this outcome. Empty while it has none."""
     relay = plan_strategy(recovery.plan).relay_next if recovery.outcome in RELAY_NEXT else ""
     return f"{relay} {NEXT.get(recovery.outcome or '', '')}".strip()
 
@@ -107,6 +108,8 @@ def _context(recovery: Recovery) -> dict[str, Any]:
     return {
         "recovery": recovery,
         "row": row,
+        "attested": recovery_attested(recovery),
+        "has_claim": RecoveryState.CLAIMING in plan_strategy(recovery.plan).moves,
         "phase": "-".join(
             [
                 "finished" if is_finished else recovery.wanted,

@@ -1,6 +1,7 @@
-"""What a kind can do, as it declares it: what may be asked of its connector. What may be promised is Capability's.
+"""The abilities that a kind declares: what its connector may be asked.
 
-One law: who needs an ability asks for it, and never for a kind by name.
+What may be promised of a sink is in `Capability`. One law: code that needs an ability asks for the ability, never for a
+kind by its name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What an audit by message id says of ids that meet nothing: what it cannot decide, and why.
+"""What an audit by message id says of ids that match nothing: what it cannot decide, and why.
 
-The law: an absence is told with the reason for which it shows nothing; it is neither lost nor delivered.
+The law: where an absence proves nothing, the reason is given, and the event counts neither as lost nor as delivered.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from recovery_api.domain.identity import Identity
 
 
 def absences_says(counts: LaneCounts) -> str:
-    """Absences that decide nothing, as the start of a sentence."""
+    """The start of a sentence on events whose absence from the record decides nothing."""
     events = number_says(counts.absent_unknown, "event has", "events have")
     return f"{events} no entry in the record any more, and nothing shows whether the sink accepted them"
 
 
 def judged_says(identity: Identity) -> str:
-    """Of which rows it holds, and what was not judged."""
+    """Which rows the verdict covers, and what was not judged."""
     rows = f" with {identity.consumer}" if identity.consumer else ""
     return f"Events were matched{rows} by their ids alone: contents and premature entries were not judged."
 
 
 def headroom_says(identity: Identity) -> str:
-    """Until when what is lost can be shown to be lost."""
+    """Until when it can be shown that the lost events are lost."""
     assert identity.shown_until is not None
     until = f"{identity.shown_until:%Y-%m-%d %H:%M:%S} UTC"
     return f"From {until} on, the first of the missing is unknown instead: the sink may have deleted its row by then."
 
 
 def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str, ...]:
-    """What an audit by ids cannot decide, a sentence each; acknowledged events apart."""
+    """What an audit by ids cannot decide, one sentence for each reason. Acknowledged events count for none of them."""
     if identity is None:
         return ()
     reasons = []
@@ -53,19 +53,19 @@ def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str
             )
     if counts.ids_missing:
         reasons.append(
-            f"{number_says(counts.ids_missing, 'event has', 'events have')} no id that the record could hold: nothing can be"
-            " said of them."
+            f"{number_says(counts.ids_missing, 'event has', 'events have')} no id that the record could hold, so nothing"
+            " shows whether the sink accepted them."
         )
     return tuple(reasons)
 
 
 def identity_weaknesses(counts: LaneCounts, identity: Identity) -> tuple[str, ...]:
-    """What else was seen of ids that meet nothing: no hazard, and no proof of anything."""
+    """What a person should know of accepted ids that match no event: they are no hazard, and they prove nothing."""
     said = []
     if counts.ids_unmatched:
         said.append(
             f"{number_says(counts.ids_unmatched, 'accepted id is', 'accepted ids are')} not at the source"
-            f"{_named(identity.first_unmatched)}: dropped there since, or never committed. Which, nothing shows."
+            f"{_named(identity.first_unmatched)}: dropped there since, or never committed; nothing shows which."
         )
     if counts.ids_unreadable and not counts.absent_unreadable:
         said.append(

@@ -1,9 +1,10 @@
-"""What people attest before a plan is applied: facts that no reading of an end can show, recorded with who and when.
+"""What people attest before a plan is applied: facts that neither end can show, recorded with who said so and when.
 
-The law: an attestation is asked for by the plan that needs it, given by a person in words that name it, and named with
-everything that rests on it. Nothing attests by default.
+The law: a plan names the attestations it needs, a person gives each of them in words, and whatever rests on one names
+it. Nothing is attested by default.
 
-Its text is its name; one that needs details has them behind it: `relay-drained since 2026-11-28T17:40:00+00:00 by ada`.
+An attestation is stored as text: its name, and after it the details where it has any:
+`relay-drained since 2026-11-28T17:40:00+00:00 by ada`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import datetime
 from recovery_api.domain.errors import BadInput
 
 LATER_EVENTS_CONFIRMED = "later-events-confirmed"
-"""What a person attests to apply a plan whose condition `order` does not hold."""
+"""Needed to apply a plan whose condition `order` does not hold."""
 RELAY_DRAINED = "relay-drained"
 """The relay is stopped, and nothing it sent is on its way any more. Since when, and by whom it was stopped."""
 ONLY_RECOVERER = "only-recoverer"
@@ -25,8 +26,8 @@ ONLY_RECOVERER = "only-recoverer"
 
 @dataclass(frozen=True, slots=True)
 class AttestationKind:
-    """One thing that can be attested. `asks`: what a person confirms; `form`: how it is written; `given`: how a sentence
-    that rests on it goes on after *given*, with `{details}` (since when, by whom) where it `has_details`."""
+    """One thing that can be attested. `asks`: what a person confirms; `form`: how to write it; `given`: what follows the
+    word *given* in a verdict that rests on it, with `{details}` (since when, by whom) where it `has_details`."""
 
     name: str
     asks: str
@@ -64,25 +65,26 @@ _DETAILS = re.compile(r"(?P<name>\S+) since (?P<since>\S+) by (?P<by>\S.{0,199})
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """One attestation as it was given. `since` and `by` only where its kind has details."""
+    """One attestation, as a person gave it. `since` and `by` are set only where its kind has details."""
 
     name: str
     since: datetime | None = None
     by: str = ""
 
     def text(self) -> str:
-        """As it is written and stored."""
+        """The attestation as it is written and stored."""
         return f"{self.name} since {self.since.isoformat()} by {self.by}" if self.since else self.name
 
     def given(self) -> str:
-        """How a sentence that rests on it goes on after *given*."""
+        """What follows the word *given* in a verdict that rests on it."""
         details = f" at {self.since:%Y-%m-%d %H:%M:%S %Z} by {self.by}" if self.since else ""
         return KINDS[self.name].given.format(details=details)
 
 
 def attestation_parse(text: str, now: datetime | None = None) -> Attestation:
-    """One attestation; `now` None: as it was stored. Raises: BadInput for one that is not known, or whose details are
-    missing or cannot be so.
+    """The attestation that a text means. `now` None: the text was stored, so its time is not checked again.
+
+    Raises: BadInput for one that is not known, or whose details are missing or cannot be true.
 
     >>> from datetime import UTC
     >>> attestation_parse("relay-drained since 2026-11-28T17:40+00:00 by ada", datetime(2026, 11, 28, 18, tzinfo=UTC)).by
@@ -91,7 +93,11 @@ def attestation_parse(text: str, now: datetime | None = None) -> Attestation:
     name = text.strip().partition(" ")[0]
     kind = KINDS.get(name)
     if kind is None:
-        raise BadInput("attestations", f"{name!r} is none", f"One of: {', '.join(one.form for one in KINDS.values())}.")
+        raise BadInput(
+            "attestations",
+            f"{name!r} is not an attestation",
+            f"Give one of: {', '.join(one.form for one in KINDS.values())}.",
+        )
     if not kind.has_details:
         if text.strip() != name:
             raise BadInput("attestations", f"{name} takes no details", f"Write: {kind.form}.")
@@ -103,7 +109,7 @@ def attestation_parse(text: str, now: datetime | None = None) -> Attestation:
     try:
         since = datetime.fromisoformat(found["since"])
     except ValueError as error:
-        raise BadInput("attestations", f"{found['since']!r} is no time", write) from error
+        raise BadInput("attestations", f"{found['since']!r} is not a time", write) from error
     if since.tzinfo is None:
         raise BadInput("attestations", f"{found['since']!r} does not say in which time zone", write)
     if now is not None and since > now:
@@ -114,13 +120,13 @@ def attestation_parse(text: str, now: datetime | None = None) -> Attestation:
 
 
 def attestations_missing(asked: Sequence[str], given: Sequence[str]) -> list[AttestationKind]:
-    """Those of `asked`, names in order, that none of the texts `given` is."""
+    """The attestations in `asked` (names, in order) that no text in `given` gives."""
     names = {text.strip().partition(" ")[0] for text in given}
     return [KINDS[name] for name in asked if name not in names]
 
 
 def attestations_stored(texts: Sequence[str]) -> list[Attestation]:
-    """What was attested once. A text of before attestations were checked may be none, and counts for nothing."""
+    """Stored attestations. A text from before they were checked may not be one; it is left out."""
     found = []
     for text in texts:
         try:
@@ -131,5 +137,5 @@ def attestations_stored(texts: Sequence[str]) -> list[Attestation]:
 
 
 def attested_says(names: Sequence[str]) -> list[str]:
-    """How a promise goes on after *given* before anything was attested."""
+    """What follows the word *given* in a promise, before anybody has attested anything."""
     return [KINDS[name].given.format(details="") for name in names]

@@ -49,15 +49,15 @@ class Capability:
     grounds: tuple[str, ...] = ()
     """How each point was found out, a sentence each, and every path into the record that is not disciplined."""
     unfenced_because: str = ""
-    """Where a sink of a fenced kind has no fence now: why, and what to do about it."""
+    """Why a sink of a fenced kind has no fence now, and what to do about it; empty otherwise."""
     may_append: bool = False
     """Its owner declares its rows to be the effect, and this login may lock it and insert there now."""
     absorbs_late_sends: bool = False
     """A valid unique constraint on the identity, checked at once, refuses what a stopped relay may still send."""
     unappended_because: str = ""
-    """Where nothing may be appended to a sink that could be appended to: why, and what to grant."""
+    """Why nothing may be appended now to a sink of a kind that allows it, and what to grant; empty otherwise."""
     mark_because: str = ""
-    """Where a row in the record is only the mark of an effect: why nothing is ever fired into it."""
+    """Why nothing is ever fired into this record: its rows are only the mark of an effect. Empty otherwise."""
     apart_because: str = ""
     """Where record and delivery are two ends: why nothing is fired into the delivery."""
 

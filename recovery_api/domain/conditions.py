@@ -261,7 +261,7 @@ def _disciplined(evidence: PlanEvidence) -> Condition:
 
 
 UNFENCED = "unfenced"
-"""The path of a sink that has no fence: everything that is written there."""
+"""The word for the one path into a sink without a fence: whatever is written there was checked by nothing."""
 PAST_THE_FENCE = "others can write past the fence"
 NOTHING_CHECKS = "nothing checks what is written there"
 

@@ -1,4 +1,4 @@
-"""What the kernel counted, as the verdict reads it: names and sums, no judgement."""
+"""The kernel's counts, from which a verdict is made: names and sums, no judgement."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class LaneCounts:
 
     @property
     def lost_of(self) -> tuple[int, int]:
-        """How many events are lost, of how many: by the grade that misses more."""
+        """(lost, obligations) of the grade, retained or journal, in which more events are lost."""
         return max((self.lost_journal, self.obligations_journal), (self.lost_retained, self.obligations_retained))
 
     @property

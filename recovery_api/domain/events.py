@@ -1,12 +1,14 @@
-"""What the timeline knows: one row a step, with what it means and where it is listed."""
+"""The steps that the timeline records: one row for each, with its word, what happened, and where else it is listed."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+from recovery_api.domain.words import row_make
+
 
 class Listed(StrEnum):
-    """Where a step is told besides the timeline."""
+    """Where a step is shown besides the timeline."""
 
     NOWHERE = "nowhere"
     REFUSAL = "refusal"
@@ -16,16 +18,13 @@ class Listed(StrEnum):
 
 
 class EventKind(StrEnum):
-    """The steps. A row: the word, what happened, where it is listed. `event_append` refuses any other word."""
+    """A row: the word, what happened, where else it is listed. `event_append` refuses any other word."""
 
     means: str
     listed: Listed
 
     def __new__(cls, word: str, means: str = "", listed: Listed = Listed.NOWHERE) -> EventKind:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.means, row.listed = means, listed
-        return row
+        return row_make(cls, word, means=means, listed=listed)
 
     PIPELINE_CREATED = "pipeline created", "A pipeline was registered.", Listed.REGISTRY
     END_CHANGED = "end changed", "The options of its source or sink changed; waiting plans lapsed.", Listed.REGISTRY
@@ -46,7 +45,10 @@ class EventKind(StrEnum):
     FIRED = "fired", "The batch landed."
     FIRE_REFUSED = "fire refused", "The sink landed nothing: fenced, not armed, or not the armed batch.", Listed.REFUSAL
     VERIFIED = "verified", "The sink was audited after the fire."
-    HANDED_OVER = "handed over", "The relay's start position is known and checked, or said to be unchecked."
+    HANDED_OVER = (
+        "handed over",
+        "Where the next relay run starts was stored; the entry says whether that could be checked.",
+    )
     STEP = "step", "A move between two steps that needs no name of its own."
     WANTED = "wanted", "A person asked a running recovery to pause, run or stop."
     RECOVERY_TAKEN_OVER = "recovery taken over", "A successor went on after a worker's death."

@@ -1,7 +1,7 @@
-"""Why an owed event is, or is not, in a plan's batch: one row a class.
+"""Why an owed event is in a plan's batch, or is not: one row for each class.
 
-The law: only *provably missing* is sent. Every lost event is of exactly one class, the first in the order of the rows
-that fits it, so that the classes' counts add up to what is lost.
+The law: only what is *provably missing* is sent. Every lost event is of exactly one class, the first in `ORDER` that
+fits it, so the counts of the classes add up to what is lost.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
+
+from recovery_api.domain.words import row_make
 
 
 class EvidenceClass(StrEnum):
@@ -26,10 +28,7 @@ class EvidenceClass(StrEnum):
     def __new__(
         cls, word: str, means: str = "", remedy: str = "", is_sent: bool = False, is_always_shown: bool = True
     ) -> EvidenceClass:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.means, row.remedy, row.is_sent, row.is_always_shown = means, remedy, is_sent, is_always_shown
-        return row
+        return row_make(cls, word, means=means, remedy=remedy, is_sent=is_sent, is_always_shown=is_always_shown)
 
     PROVABLY_MISSING = "provably missing", "The sink does not have them. These are sent.", "", True
     """Absent from the whole record."""

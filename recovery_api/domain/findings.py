@@ -1,8 +1,10 @@
-"""What a reading finds at a coordinate: one row a word, with its meaning and how it is drawn and listed."""
+"""The words for what a reading finds at a coordinate: what each means, and how it is drawn and listed."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from recovery_api.domain.words import row_make
 
 
 class FindingWord(StrEnum):
@@ -17,10 +19,7 @@ class FindingWord(StrEnum):
     tone: str
 
     def __new__(cls, word: str, means: str = "", label: str = "", sign: str = "", tone: str = "unsure") -> FindingWord:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.means, row.label, row.sign, row.tone = means, label, sign, tone
-        return row
+        return row_make(cls, word, means=means, label=label, sign=sign, tone=tone)
 
     PREMATURE = "premature", "Accepted, and not as committed.", "premature", "triangle-up", "bad"
     DUPLICATE = (
@@ -46,10 +45,7 @@ class Cause(StrEnum):
     means: str
 
     def __new__(cls, word: str, means: str = "") -> Cause:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.means = means
-        return row
+        return row_make(cls, word, means=means)
 
     NEVER_COMMITTED = "never committed", "Accepted at a coordinate where nothing was ever committed."
     ALTERED = (

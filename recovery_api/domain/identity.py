@@ -1,8 +1,9 @@
-"""Meeting by message id, for records that know nothing else: what ids are compared as, and how long an absence means anything.
+"""Matching by message id, for records that know nothing else: how ids are compared, until when an absence counts.
 
-The laws: an id is the identity only where no two events can share one, now (a unique constraint at the source) and ever
-(its owner's word). An absent id is *lost* only while its row could not have been trimmed yet; after that it is unknown.
-What has only ids judges neither contents nor premature entries, so its best outcome is *complete by identity at f*.
+The laws: an id identifies an event only where no two events can share it, neither now (a unique constraint at the
+source shows that) nor later (the owner says so). An event whose id is absent is *lost* only while its row cannot have
+been trimmed yet; after that it is *unknown*. A record of ids shows neither contents nor premature entries, so the best
+outcome is *complete by identity at f*.
 """
 
 from __future__ import annotations
@@ -117,13 +118,13 @@ class Lifetime:
     def says(self) -> str:
         """
         >>> Lifetime(1800, 60).says()
-        'The record keeps a row for 1,800 s; with a margin of 60 s an absence shows something for 1,740 s.'
+        'The record keeps a row for 1,800 s; with a margin of 60 s an absence is proof for 1,740 s.'
         """
         if self.seconds is None:
-            return "The record keeps its rows for ever, as its owner said."
+            return "That the record never deletes a row is only its owner's word."
         return (
-            f"The record keeps a row for {self.seconds:,} s; with a margin of {self.margin_seconds:,} s an absence shows"
-            f" something for {self.certain_seconds:,} s."
+            f"The record keeps a row for {self.seconds:,} s; with a margin of {self.margin_seconds:,} s an absence is"
+            f" proof for {self.certain_seconds:,} s."
         )
 
 

@@ -1,6 +1,6 @@
 """How each word for a state is shown: what a person reads, a tone and a shape, never a colour alone.
 
-What an outcome means for a pipeline decides its look: green is good, and only what the table of outcomes calls so.
+An outcome is shown in the look of its status in the table of outcomes: green only where that is *exactly once*.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a mapped value may be written as, and a row filter: parsed here, never passed on as text.
+"""How a mapped value and a row filter may be written. Both are parsed here and never passed on as text.
 
 A value is a column; `column->a->b`, a path in a column's JSON; `=text`, a constant; `joined.column`, a column of the
-joined table, with a path or without. One law: a column that really has such a name wins. So a text is read twice: once
-without a catalogue, for what it can be at all, and once with the columns that are there.
+joined table, with a path or without. One law: a column that really has such a name wins. So a text is read twice: first
+without a catalogue, to see what it can be at all, then with the columns that are there.
 
-A filter is conditions joined by `and`: `column comparison value`. Its values are texts, bound as literals where they are
-used; nothing of them is ever SQL.
+A filter is conditions joined by `and`: `column comparison value`. Its values are texts, bound as literals where they
+are used; nothing of them is ever SQL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a sink can do, point by point: declared and tested side by side, and what counts of the two.
+"""What a sink can do, point by point: declared and tested side by side, and which of the two counts.
 
-The law: the weaker counts. What nobody declared is as tested; what could not be tested is not there; a declaration makes
-nothing true, and a test gives nothing that the registration takes away.
+The law: the weaker counts. Where nothing was declared, the test counts; what could not be tested is taken as absent. A
+declaration makes nothing true, and a test gives back nothing that the registration takes away.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from recovery_api.domain.words import row_make
 
 FOR_GOOD = math.inf
 """A memory without an end, and a batch without a limit."""
@@ -26,10 +28,7 @@ class Point(StrEnum):
     unit: str
 
     def __new__(cls, word: str, asks: str = "", unit: str = "") -> Point:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.asks, row.unit = asks, unit
-        return row
+        return row_make(cls, word, asks=asks, unit=unit)
 
     READS_RECORD = "reads record", "Can what was accepted be read back?"
     RECORD_COMPLETE = "record complete", "Does the record hold everything that was ever accepted?"

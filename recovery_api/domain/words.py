@@ -1,4 +1,4 @@
-"""Words that are kept: each is one row of an enumeration that says everything about it.
+"""Words that are stored: each is a member of an enumeration, a *row*, that says everything about it.
 
 Pages, REST, commands and the database's constraints read the rows; none of them lists the words a second time.
 """
@@ -6,6 +6,18 @@ Pages, REST, commands and the database's constraints read the rows; none of them
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any, TypeVar
+
+Row = TypeVar("Row", bound=StrEnum)
+
+
+def row_make(of: type[Row], word: str, **said: Any) -> Row:
+    """A row for an enumeration's `__new__` to give back: the word, and as attributes what is said of it."""
+    row = str.__new__(of, word)
+    row._value_ = word
+    for name, value in said.items():
+        setattr(row, name, value)
+    return row
 
 
 def words(of: type[StrEnum]) -> list[str]:

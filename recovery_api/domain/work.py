@@ -1,8 +1,10 @@
-"""What can be asked of a worker: one row an action, with everything that differs from action to action."""
+"""What a worker can be asked to do: one row for each action, with everything in which actions differ."""
 
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
+
+from recovery_api.domain.words import row_make
 
 
 class Urgency(IntEnum):
@@ -45,11 +47,17 @@ class IntentAction(StrEnum):
         arguments: tuple[str, ...] = (),
         is_of_a_recovery: bool = False,
     ) -> IntentAction:
-        row = str.__new__(cls, word)
-        row._value_ = word
-        row.label, row.means, row.queue, row.urgency, row.attempts = label, means, queue, urgency, attempts
-        row.arguments, row.is_of_a_recovery = frozenset(arguments), is_of_a_recovery
-        return row
+        return row_make(
+            cls,
+            word,
+            label=label,
+            means=means,
+            queue=queue,
+            urgency=urgency,
+            attempts=attempts,
+            arguments=frozenset(arguments),
+            is_of_a_recovery=is_of_a_recovery,
+        )
 
     CONNECTION_TEST = (
         "connection_test",

@@ -1,4 +1,4 @@
-"""Presets as lines for people: what one filled, and what may be said of its table."""
+"""Presets as commands print them: which options one filled, and what may be said of its table."""
 
 from __future__ import annotations
 

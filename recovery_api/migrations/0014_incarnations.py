@@ -1,4 +1,4 @@
-"""A sink without a counter is remembered, too: by what names its incarnation."""
+"""What a sink without a counter said is remembered, too: when, and the identity of its incarnation."""
 
 from __future__ import annotations
 

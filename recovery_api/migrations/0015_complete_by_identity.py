@@ -1,4 +1,4 @@
-"""A further status of an audit: complete by identity, what a record that knows only message ids comes to at best."""
+"""One more status of an audit: complete by identity, the best that a record with only message ids can come to."""
 
 import functools
 import operator

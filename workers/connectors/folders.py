@@ -1,8 +1,8 @@
-"""Folders that an end is read from: below those that the process's environment names, and nowhere else.
+"""Which folders an end may be read from: those below the ones that the process's environment names, and no others.
 
-Who registers an end names a folder; without a rule that would be a way to read any file of the worker's machine. Unlike
-credentials there is no default: where nothing is named, nothing is read. Executors follow the same rule, and must see the
-same folders.
+Whoever registers an end names a folder. Without this rule, that would be a way to read any file on the worker's
+machine. Unlike credentials, folders have no default: where none is named, none is read. Executors follow the same rule
+and must see the same folders.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The floor for connectors: rows that an end gives, as history, record and batch with their digests.
+"""What every connector builds on: an end's rows made into history, record and batch, with their digests.
 
-A kind brings rows, plain (mappings with schemas.BATCH's names: lane, position, ordinal, event_id, op, key, and content as
-JSON text) or Arrow; digests, widths, ranges and the ends of lanes are made here, for every kind alike.
+A kind brings rows, plain (mappings with schemas.BATCH's names: lane, position, ordinal, event_id, op, key, and content
+as JSON text) or Arrow; digests, widths, ranges and the ends of lanes are made here, for every kind alike.
 """
 
 from __future__ import annotations

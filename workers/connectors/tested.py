@@ -1,5 +1,7 @@
-"""What a sink can do, as tested now: its record's capability, what its delivery may do, and the weaker of what its kind
-declares and what was found."""
+"""What a sink can do, as tested now: its record's capability, and what its delivery may do.
+
+Where the kind declares less than was found, or more, the weaker counts.
+"""
 
 from __future__ import annotations
 

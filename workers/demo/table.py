@@ -1,7 +1,7 @@
-"""The same bad day at an ordinary table: no kit, no fence, and so a word that somebody has to give.
+"""The same bad day at an ordinary table: no kit and no fence, so somebody has to attest what a fence would show.
 
-What differs from the story with the kit is what a fence would have shown. A unique constraint refuses what the dead
-relay still has in flight; that nobody else recovers this table is attested, and named with everything that rests on it.
+A unique constraint refuses what the dead relay still has in flight. That nobody else recovers this table is attested,
+and named with everything that rests on it.
 """
 
 from __future__ import annotations

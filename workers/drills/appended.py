@@ -1,7 +1,7 @@
-"""The drills of a sink without a fence, on a copy of its table: what the lock and a unique constraint show, step by step.
+"""The drills of a sink without a fence, on a copy of its table: what its lock and a unique constraint prove.
 
-There is no generation here to refuse anybody. What is proved is that a recoverer finds what came before its lock, that
-who comes after it finds what it landed, and that one that dies leaves nothing half done.
+No generation here refuses anybody. What is proved: a recoverer finds what came before its lock, whoever comes after it
+finds what it landed, and one that dies leaves nothing half done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In what an entry that was altered differs from its event, in words: members by name, never their values."""
+"""How an altered entry differs from its event, in words: members by name, never their values."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Both ends of a record that knows only message ids: read apart, met by id, told in ranges of coordinates as ever.
+"""A record that knows only message ids, and its source: read apart, matched by id, reported by ranges as ever.
 
 1. Tasks read the history by ranges and the record by shares, each in its snapshot, and stage what they read under the
    evidence directory, ids in their one spelling (workers.evidence.kernel.ids).
-2. `workers.spark.meet_ids` brings the two together by id and writes the findings back as one part a range.
-3. What comes out has the shape of the other way to meet, so that whoever reads evidence need not know.
+2. `workers.spark.meet_ids` brings the two together by id and writes the findings back as one part for each range.
+3. The result has the same shape as matching by ranges gives, so whoever reads evidence need not know the difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Accepted entries that no owed row explains, where the source has a filter: committed rows that it leaves out, or none.
+"""Accepted entries without an owed row, at a source with a filter: left out by it, or never committed?
 
-One law: what a filter leaves out is owed by nobody, and was committed all the same; who reads *never committed* is told
-how many of these entries the table does hold.
+One law: nobody owes what a filter leaves out, and yet it was committed. So whoever reads *never committed* is told how
+many of these entries the table does hold.
 """
 
 from __future__ import annotations

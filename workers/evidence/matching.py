@@ -1,4 +1,4 @@
-"""How accepted entries are brought to events where coordinates or contents alone do not do it, and what to say of it."""
+"""How accepted entries are matched with events where coordinate and content do not suffice, and what is said of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The same canonical text, several times faster, for what a fast JSON reader gives exactly.
+"""The canonical text, several times faster, for whatever a fast JSON reader gives exactly.
 
-The law: what is not certain here is not done here. A float may have been rounded, a member may have been repeated: then
-`Uncertain` is raised, and the caller reads the text again the exact way (workers.evidence.canonical).
+The law: nothing is guessed. Where a float may have been rounded or a member repeated, `Uncertain` is raised, and the
+caller reads the text again the exact way (workers.evidence.canonical).
 """
 
 from __future__ import annotations

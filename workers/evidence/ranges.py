@@ -1,7 +1,7 @@
-"""The co-partitioned way to meet: each Spark task takes one range of coordinates, reads both ends for it and judges.
+"""Matching by ranges: each Spark task takes one range of coordinates, reads both ends of it and judges.
 
 No shuffle. What a task finds it writes as one Parquet part under the evidence directory, by rename, so that a retried
-or speculative attempt leaves the same file; what comes back to the driver is one small row a range.
+or speculative attempt leaves the same file; what comes back to the driver is one small row for each range.
 """
 
 from __future__ import annotations

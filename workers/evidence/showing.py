@@ -1,4 +1,4 @@
-"""What a report says of single events: a second reading of the files, for the few that are shown."""
+"""What a report says of single events: the files are read a second time, for the few events that are shown."""
 
 from __future__ import annotations
 

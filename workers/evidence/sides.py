@@ -1,7 +1,7 @@
-"""One lane of one export in arrays, as the kernel takes it, and the lane judged block by block.
+"""One lane of one export as arrays, in the form that the kernel takes, and the lane judged block by block.
 
-The law: a block is a range of coordinates, the same on every side, so what a verdict compares lies in one block. Only
-one block is copied at a time.
+The law: a block is a range of coordinates, the same on every side, so all that a verdict compares lies in one block.
+Only one block is copied at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evidence as it is kept: one Parquet part a range under the run's evidence directory, and what lies beside them.
+"""Evidence as it is kept: one Parquet part for each range in the run's directory, and the files beside them.
 
 A part is written by rename, so that a retried or speculative attempt leaves the same file.
 """

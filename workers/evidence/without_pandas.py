@@ -1,4 +1,4 @@
-"""Arrow without pandas, for a process that is one short answer."""
+"""Keeps Arrow from importing pandas, in a process that gives one short answer and ends."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from django.utils import timezone
 
+from recovery_api.domain.actors import by
 from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
@@ -219,7 +220,8 @@ def conditions_attested(conditions: list[dict[str, Any]], recovery: Recovery) ->
     if not attested:
         return conditions
     said = "; ".join(str(one["given"]) for one in attested)
-    says = f"Attested by {attested[0]['attested_by']} at {attested[0]['attested_at']}: {said}."
+    at = f"{recovery.created_at:%Y-%m-%d %H:%M:%S} UTC"
+    says = f"Attested {by(recovery.requested_by)} at {at}: {said}."
     return [{**one, "says": f"{one['says']} {says}"} if one["name"] == "P2" else one for one in conditions]
 
 

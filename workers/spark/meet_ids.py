@@ -1,8 +1,8 @@
-"""Events and entries brought together by message id: both sides hashed by id and cogrouped, findings back to their ranges.
+"""Events and entries brought together by message id: hashed by id and cogrouped, findings back to their ranges.
 
-An id says nothing of where its event lies, so no task can read both ends of it alone: this is the one shuffle that cannot
-be avoided. Then findings go back to the ranges of coordinates their events were read from, a second and smaller one, for
-a part of the evidence is a range, in coordinate order.
+An id does not say where its event lies, so no task can read both ends of it alone: this is the one shuffle that cannot
+be avoided. A second and smaller one takes findings back to the ranges that their events were read from, because a part
+of the evidence is a range, in coordinate order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Running one function over many small pieces of work, on the engine or in this process.
 
-What comes back to the driver is one small row a piece: a summary, or the error that a task met, as data.
+What comes back to the driver is one small row for each piece: a summary, or the error that a task met, as data.
 """
 
 from __future__ import annotations

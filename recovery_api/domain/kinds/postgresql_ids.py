@@ -1,7 +1,7 @@
-"""An existing PostgreSQL table that knows only message ids (an inbox): what its owner must say before it is a record.
+"""An existing PostgreSQL table that knows only message ids (an inbox): what its owner must say to make it a record.
 
-The laws: whose rows count, which of them are acceptances, and how long they live are said and never guessed; what cannot
-be read of such a table is refused, not ignored.
+The laws: the owner says whose rows count, which of them are acceptances and how long they are kept; none of it is
+guessed. What cannot be read in such a table is refused, not ignored.
 """
 
 from __future__ import annotations

@@ -60,6 +60,10 @@ _OPTIONS = (
     Option("schema", "The table's schema, exactly as the catalogue spells it.", default="public"),
     Option("table", "The table or view, exactly as the catalogue spells it, without quotes.", is_required=True),
     Option(
+        "preset",
+        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
+    ),
+    Option(
         "coordinate",
         "The column that orders the history; two for xid8_bigint: transaction id, number.",
         type="names",
@@ -72,7 +76,7 @@ _OPTIONS = (
         default=Spelling.BIGINT.value,
         choices=tuple(spelling.value for spelling in TABLE_SPELLINGS),
     ),
-    Option("event_id", f"The event's own id; shown, never matched. {MAY_BE}"),
+    Option("event_id", f"The event's own id: shown, and matched only where a record knows nothing else. {MAY_BE}"),
     Option("key", f"Whose event it is. {MAY_BE}"),
     Option("op", f"What says insert, update or delete. Without it every row is `op_constant`. {MAY_BE}"),
     Option("op_constant", "What every row is, where nothing says it.", type="choice", default="insert", choices=OPS),
@@ -99,10 +103,6 @@ _OPTIONS = (
         "joined_on",
         "Which columns must be equal, own=theirs: order_id=id. Theirs must be unique.",
         type="columns",
-    ),
-    Option(
-        "preset",
-        "The preset that filled the options left out: whose library's table it is. A test compares the columns.",
     ),
 )
 

@@ -114,10 +114,10 @@ KIND = Kind(
         Point.READS_RECORD: "The table and its mapped columns were opened for reading with this login.",
         Point.RECORD_COMPLETE: "The server is asked whether it is the primary. That rows stay is the owner's word alone.",
         Point.FENCE: "Not asked: nothing checks a generation at an ordinary table.",
-        Point.IDENTITY_KEY: "A valid unique index on the coordinate is looked for in the catalogue.",
+        Point.IDENTITY_KEY: "A valid unique index on the coordinate is looked for in the catalogue. Not asked where only ids are known.",
         Point.ONE_TRANSACTION: "This login's rights to lock the table and to insert there are asked of the server.",
         Point.APPEND: "This login's rights to lock the table and to insert there are asked of the server.",
-        Point.MEMORY: "A unique index refuses a coordinate for as long as its row is there.",
+        Point.MEMORY: "A unique index refuses a coordinate for as long as its row is there. Not asked where only ids are known.",
         Point.BATCH_LIMIT: "Not asked: a table has no limit of its own.",
     },
     shows=(

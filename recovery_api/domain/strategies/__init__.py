@@ -1,4 +1,4 @@
-"""The strategies: which one a sink's tested capability allows, and one by its name."""
+"""All strategies: which one a sink's tested capability allows, and which one has a given name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The strategy of a table that its owner declares to be the effect: no fence, so people attest what a fence would show.
 
-Each part is one transaction of the sink, under a lock that keeps every writer and every other recoverer out; what is
-missing is found out again inside it. So a successor that finds a part half done runs it again: what an orphaned session
-landed, it finds there. The two things that no lock can show are attested: that nothing the relay sent is on its way any
-more, unless a unique constraint on the identity refuses what comes late; and that nothing else recovers this sink.
+Each part is one transaction at the sink, under a lock that keeps out every writer and every other recoverer. What is
+missing is worked out again inside it, so a successor that finds a part half done simply runs it again: it finds
+whatever the earlier session landed. Two things no lock can show, and people attest them: that nothing the relay sent is
+still on its way (not needed where a unique constraint on the identity refuses what comes late), and that nothing else
+recovers this sink.
 
 The law: whatever it finds, it may say *exactly once at f* only together with what was attested.
 """

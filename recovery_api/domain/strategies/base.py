@@ -1,7 +1,7 @@
 """What a strategy declares: how a sink of one archetype is recovered, and the one promise that may be made for it.
 
-The law: everything that a person is told of a recovery before it runs comes from here. Pages, REST, commands, plans and
-drills ask the strategy; none of them spells a promise, a step or a state of its own.
+The law: whatever a person is told of a recovery before it runs comes from here. Pages, REST, commands, plans and drills
+ask the strategy; none of them words a promise, a step or a state itself.
 """
 
 from __future__ import annotations

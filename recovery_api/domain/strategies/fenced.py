@@ -1,8 +1,8 @@
 """The strategy of a sink that owns a fence: claim, read under the claim, arm, stage, fire, verify, hand over.
 
-Every unfinished state may go to `settling` (a successor reads the sink) and from there anywhere a sink can stand.
-`firing` goes back to `arming` where the sink recomputed another batch than was armed; `verifying` goes back to `claiming`
-where a recovery is split by frontier: each part has its own claim and fire.
+Every unfinished state may move to `settling`, where a successor asks the sink, and from there to any state that the
+sink can be in. `firing` goes back to `arming` where the sink computed another batch than was armed. `verifying` goes
+back to `claiming` where a recovery is split by frontier: each part has its own claim and fire.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of a recovery as a person follows them: where it is, what is done, what was never reached."""
+"""The steps of a recovery as a person follows them: which one it is at, which are done, which it never reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archetypes that nothing is sent to yet: what may be looked at there, and that no recovery runs."""
+"""The strategies of sinks that nothing is sent to yet: no recovery runs by them."""
 
 from __future__ import annotations
 

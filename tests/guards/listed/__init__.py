@@ -35,7 +35,6 @@ GUARDS: tuple[Guard, ...] = (
     *rights.GUARDS,
     *mapping.GUARDS,
     *unfenced.GUARDS,
-    *exports.GUARDS,
     *values.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,

@@ -267,7 +267,7 @@ def test_what_a_plan_asks_to_attest_is_said_in_words_and_given_with_attest(appro
     assert "To attest: Nothing else sends missing events" in told and "--attest only-recoverer" in told
     words = ("redrive", approved.id, "--reason", "x", "--confirm", "mail", "--here", "--json")
     assert "nobody attested" in run(*words).err
-    assert "'certainly' is none" in run(*words, "--attest", "only-recoverer", "--attest", "certainly").err
+    assert "'certainly' is not an attestation" in run(*words, "--attest", "only-recoverer", "--attest", "certainly").err
     done = run(*words, "--attest", "only-recoverer")
     assert done.body["attestations"] == ["only-recoverer"]
     assert done.body["attested"][0]["given"] == "that this was the only recoverer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -46,6 +47,17 @@ def test_every_page_says_what_was_not_judged(pipeline: Pipeline, audit: Audit, s
     assert "<strong>not judged:</strong> premature" in page
     page = client.get(f"/pipelines/{pipeline.name}/").content.decode()
     assert "contents and premature entries not judged" in page
+
+
+def test_the_pipelines_page_says_how_long_the_record_remembers_and_claims_no_more_than_ids(
+    pipeline: Pipeline, audit: Audit, sign_in: Callable[..., Client]
+) -> None:
+    for row in audit.lanes.values():
+        row["identity"] = {"id_type": "uuid", "consumer": "", "lifetime_seconds": 1800, "margin_seconds": 60}
+    audit.save()
+    page = " ".join(unescape(sign_in("viewer").get(f"/pipelines/{pipeline.name}/").content.decode()).split())
+    assert "The sink's record keeps a row for 30 min." in page and "No limit" not in page
+    assert "No audit found every event's id yet." in page and "every event exactly once" not in page
 
 
 def test_rest_tells_a_count_that_was_not_judged_as_none(audit: Audit, sign_in: Callable[..., Client]) -> None:

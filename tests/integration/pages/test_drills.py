@@ -39,7 +39,7 @@ def test_an_operator_asks_for_drills_and_sees_them_wait_and_end(
     sign_in: Callable[..., Client], pipeline: Pipeline
 ) -> None:
     client = sign_in("operator")
-    assert "The fence was never tested here." in client.get("/sinks/sink%20p1/").content.decode()
+    assert "The drills were never run here." in client.get("/sinks/sink%20p1/").content.decode()
     assert client.post("/sinks/sink%20p1/drill/").headers["Location"] == "/sinks/sink%20p1/#drills"
     drill = Drill.objects.get()
     assert drill.requested_by == "operator"
@@ -62,7 +62,7 @@ def test_a_failed_drill_shows_its_evidence_and_proves_nothing(
     )
     shown = client.get("/sinks/sink%20p1/").content.decode()
     assert "A fenced send was accepted." in shown and "No run has passed every drill" in shown
-    assert "The fence was never tested here." in client.get("/pipelines/p1/").content.decode()
+    assert "No run has passed since" in client.get("/pipelines/p1/").content.decode()
 
 
 def test_a_second_click_is_refused_and_says_what_runs(sign_in: Callable[..., Client], pipeline: Pipeline) -> None:

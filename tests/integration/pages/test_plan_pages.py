@@ -105,4 +105,6 @@ def test_what_must_be_attested_is_asked_with_since_when_and_by_whom(
     assert applied["Location"] == reverse("recovery", args=[recovery.id])
     assert recovery.attestations == ["relay-drained since 2026-11-01T10:30:00+00:00 by ada", "only-recoverer"]
     shown = client.get(applied["Location"]).content.decode()
+    assert "that the relay was stopped at 2026-11-01 10:30:00 UTC by ada" in shown and "> generation" not in shown
+    assert "that this was the only recoverer" in shown
     assert "Attested by grace" in shown and "by ada" in shown and ">Append " in shown and ">Claim " not in shown

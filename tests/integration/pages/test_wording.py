@@ -130,6 +130,17 @@ def test_w_a_pipeline_that_was_never_audited_is_told_so_plainly(sign_in: Callabl
     assert "not a success" in says
 
 
+def test_w_what_is_next_is_the_plan_that_waits_for_a_person(sign_in: Callable[..., Client]) -> None:
+    now = timezone.now()
+    pipeline = pipeline_make("orders", now)
+    audit_make(pipeline, "owed", now)
+    client = sign_in("viewer")
+    assert "Plan a recovery. A plan shows" in client.get("/pipelines/orders/").content.decode()
+    plan_make(pipeline, now)
+    page = client.get("/pipelines/orders/").content.decode()
+    assert "A plan for 3 events waits for an approval." in page and "Plan a recovery. A plan shows" not in page
+
+
 def test_w_a_locked_name_is_told_what_is_locked_and_for_how_long(client: Client) -> None:
     caches["shared"].clear()
     for _ in range(TRIES_OF_A_NAME + 1):
@@ -143,7 +154,7 @@ def test_w_what_a_change_and_a_retirement_mean_is_said_plainly(sign_in: Callable
     admin = sign_in("admin")
     assert "no longer count" in admin.get("/sources/source%20orders/edit/").content.decode()
     assert "Nothing can use it any more." in admin.get("/sources/source%20orders/retire/").content.decode()
-    assert "The fence was never tested here. Run the drills." in admin.get("/sinks/sink%20orders/").content.decode()
+    assert "The drills were never run here. Run them." in admin.get("/sinks/sink%20orders/").content.decode()
 
 
 def test_w_the_choice_for_an_unreadable_sink_is_asked_as_a_question() -> None:

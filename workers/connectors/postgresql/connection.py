@@ -34,7 +34,7 @@ READER_NAME = "fencepost reader"
 
 BEGIN: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
 
-READER_SETTINGS: LiteralString = """
+CANONICAL_SETTINGS: LiteralString = """
 SET LOCAL search_path = pg_catalog;
 SET LOCAL row_security = off;
 SET LOCAL TimeZone = 'UTC';
@@ -43,11 +43,18 @@ SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL bytea_output = 'hex';
 SET LOCAL extra_float_digits = 1;
 SET LOCAL standard_conforming_strings = on;
+"""
+"""What the canonical form of a value depends on, and which rows are seen: the same for whoever reads or writes digests."""
+
+READER_SETTINGS: LiteralString = (
+    CANONICAL_SETTINGS
+    + """
 SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SET LOCAL lock_timeout = '20s';
 SET LOCAL idle_in_transaction_session_timeout = '300s';
 """
+)
 """`row_security = off` makes PostgreSQL refuse what a policy would silently leave out. A snapshot that is held is kept from
 idling (`snapshot_kept`): one whose holder vanished holds nothing up for longer than this."""
 

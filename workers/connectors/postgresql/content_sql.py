@@ -1,4 +1,4 @@
-"""A mapped content as SQL: what it is once decoded, its canonical text, and what is handed over.
+"""SQL for a mapped content: the value once decoded, its canonical text, and what is handed over.
 
 Bytes have one form, whether they come as bytea, hex digits or base64: the JSON string of `\\x` and their hex. JSON has
 one form, whether it comes expanded, inside a string, or as UTF-8 bytes.

@@ -1,4 +1,4 @@
-"""Arrow rows into a table by COPY, as CSV that Arrow itself writes."""
+"""Copying Arrow rows into a table: COPY, with CSV that Arrow itself writes."""
 
 from __future__ import annotations
 

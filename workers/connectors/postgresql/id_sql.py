@@ -1,6 +1,6 @@
-"""The SQL of a table of message ids: its id, its consumer, and which of its rows are acceptances.
+"""SQL for a table of message ids: the id, the consumer, and which rows are acceptances.
 
-What a mapped value and a condition are as SQL, `mapped_rows` says; nothing of a joined table is read here.
+How a mapped value and a condition become SQL is in `mapped_rows`. No joined table is read here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Whether an event's id can stand for it at the source: a type that ids are compared as, and a constraint that keeps two
-events from sharing one, as the catalogue shows it. That none is used again later no catalogue can show.
+"""Whether an id identifies its event at the source, as the catalogue shows it.
+
+The id's type must be one that ids are compared as, and a constraint must keep two events from sharing an id. That an id
+is never used again later, no catalogue can show.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a joined table and a filter must be, before a row is read by them: neither may change how often a row counts."""
+"""What is required of a joined table and of a filter: neither may change how often a row counts."""
 
 from __future__ import annotations
 

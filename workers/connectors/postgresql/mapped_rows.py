@@ -1,4 +1,4 @@
-"""The rows that a mapping means: one table or view, a joined one beside it, and the filter that says which count.
+"""The rows that a mapping reads: one table or view, perhaps a joined table, and the filter that says which rows count.
 
 One law: a name is an identifier, a value is a literal, both made by psycopg.sql; nothing that a person wrote is SQL.
 Whatever is joined or filtered, every other statement sees one relation under one alias (`coordinate_sql.ROW`), so that

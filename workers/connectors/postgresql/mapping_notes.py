@@ -1,4 +1,4 @@
-"""What a person must know of a mapping: a view's ground, a joined table's rows, the rows that a filter leaves out."""
+"""What a person should know of a mapping: a view's ground, a joined table's rows, what a filter leaves out."""
 
 from __future__ import annotations
 

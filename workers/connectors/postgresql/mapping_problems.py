@@ -1,4 +1,4 @@
-"""What the newest rows show of a mapping that its types do not: paths that lead nowhere, texts that are no JSON."""
+"""Problems of a mapping that only the newest rows show: paths that lead nowhere, texts that are not JSON."""
 
 from __future__ import annotations
 

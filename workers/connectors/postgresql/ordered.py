@@ -1,6 +1,6 @@
-"""A coordinate that no order: which columns of the table have one, and the statement that adds one.
+"""Advice where a coordinate gives no order: which columns of the table do, and the statement that adds such a column.
 
-Many outboxes are keyed by a random id. What such a table needs is told exactly, with what the new column orders and
+Many outboxes are keyed by a random id. The advice says exactly what such a table needs, what the new column orders and
 what it does not.
 """
 

@@ -1,7 +1,7 @@
-"""A view as a source or a record: one whose rows are rows of tables, and of nothing that was computed over them.
+"""A view as a source or a record: only one whose rows are rows of tables, with nothing computed over them.
 
-One law: what the catalogue proves of a table it does not prove of a view over it. Nobody can show which of the view's
-rows a commit below a frontier would add, so its ground is assumed, and named.
+One law: what the catalogue proves of a table, it does not prove of a view over it. Nothing shows which rows a later
+commit could still add to the view at or below a frontier, so its ground is *assumed*, and named.
 """
 
 from __future__ import annotations

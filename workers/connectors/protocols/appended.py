@@ -1,9 +1,9 @@
 """The appended delivery: what a sink without a fence must do so that owed events can be landed there.
 
-One law: each call is one transaction under a lock that excludes every writer and every other recoverer, and what is
-owed is found out again inside it. So a successor waits for a session that its worker left behind, and doubles nothing.
-A relay's send that waits for the lock comes after it: a unique constraint absorbs it, or somebody attests that there is
-none.
+One law: each call is one transaction, under a lock that excludes every writer and every other recoverer, and what is
+owed is worked out again inside it. So a successor waits for a session that a dead worker left behind, and doubles
+nothing. A relay's send that waits for the lock comes after it: either a unique constraint absorbs it, or somebody has
+attested that no such send is left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a delivery must do: bring owed events to the sink, and say itself what became of them.
+"""What a delivery must do: bring owed events to the sink, and report itself what became of them.
 
-A delivery is fenced (`fence`) or appended (`appended`); keyed and blind ones will stand beside these. A sink without any
-is a record alone, and nothing is ever sent to it.
+A delivery is fenced (`fence`) or appended (`appended`); keyed and blind ones will stand beside these. A sink that has
+no delivery is a record alone: nothing is ever sent to it.
 """
 
 from __future__ import annotations

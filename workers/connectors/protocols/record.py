@@ -1,4 +1,7 @@
-"""What an acceptance record must do: be read back. A row in it is the mark of an effect, and not the effect."""
+"""What an acceptance record must do: be read back.
+
+A row in it is the mark of an effect. Only its owner can say that the row is the effect itself.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""An existing PostgreSQL table that knows only message ids, as an acceptance record: an inbox, a list of what was processed.
+"""An existing PostgreSQL table that knows only message ids, as an acceptance record: an inbox, for instance.
 
-It is read by shares of its pages, since an id has no order that both ends know. The laws: one consumer's rows count; when
-a row may be gone is said by its owner and reckoned by this server's clock; a row is the mark of an effect, never the effect.
+It is read by shares of its pages, since ids have no order that both ends know. The laws: only one consumer's rows
+count. The owner says how long rows are kept, and this server's clock decides which may be gone. A row is the mark of an
+effect, never the effect.
 """
 
 from __future__ import annotations

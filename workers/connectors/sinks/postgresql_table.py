@@ -72,10 +72,8 @@ from workers.connectors.sinks.table.unfit import unfit
 from workers.evidence.schemas import ACCEPTED
 
 UNFENCED = "The table has no fence: nothing in it stops an entry that is still in flight."
-UNDISCIPLINED = (
-    "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now, and whoever may"
-    " write it is a path into the record that no protocol checks."
-)
+NOT_KEPT = "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now."
+UNDISCIPLINED = "whoever may write the table is a path into the record that no protocol checks"
 ACCEPTANCE = ("entry", "generation", "accepted_at", "admitted_in", "digest")
 NOT_JUDGED = SafeFrontier(None, "acceptance record", "An acceptance record has no safe frontier.")
 
@@ -115,7 +113,7 @@ class PostgresqlTable:
             can_lose_acceptances=may_lose,
             grounds=(
                 UNFENCED,
-                UNDISCIPLINED,
+                NOT_KEPT,
                 "A unique index on the coordinate refuses a second entry at one coordinate."
                 if unique
                 else "No unique index on the coordinate: a repeated delivery leaves a second entry.",
@@ -160,13 +158,13 @@ class PostgresqlTable:
             yield AppendedNamespace(schema, copy, drilling.DrilledTable(copy.address, copy._open), notes)
 
     def undisciplined_paths(self) -> list[UndisciplinedPath]:
-        return [(UNFENCED_PATH, None, UNDISCIPLINED.removesuffix("."))]
+        return [(UNFENCED_PATH, None, UNDISCIPLINED)]
 
     def test(self) -> ConnectionReport:
         """What is there and whether it can be read as a record. Changes nothing."""
         facts: dict[str, Any] = {}
         problems: list[str] = []
-        weaknesses = [UNFENCED, UNDISCIPLINED]
+        weaknesses = [UNFENCED, NOT_KEPT]
         sample: dict[str, Any] | None = None
         try:
             with snapshot_open(self.address) as connection:
@@ -175,7 +173,8 @@ class PostgresqlTable:
                 facts |= table_facts(opened)
                 ability = append_ability(connection, opened)
                 facts["append_ability"] = asdict(ability)
-                weaknesses += [*ability.problems, ability.late_sends_says, *ability.says]
+                weaknesses += [*ability.problems, *ability.says]
+                weaknesses += [] if ability.absorbs_late_sends else [ability.late_sends_says]
                 facts["identity"] = identity_of(opened, snapshot_read(connection))
                 extent = extent_read(connection, opened.mapped)
                 facts |= extent_facts(connection, extent, opened.mapped)
@@ -209,7 +208,7 @@ class PostgresqlTable:
                 handle=handle_of(connection, opened, extent, row[0]),
                 lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
-                weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
+                weaknesses=(*incomplete, UNFENCED, NOT_KEPT, *record_notes(opened)),
             )
             with snapshot_kept(connection):
                 yield reading

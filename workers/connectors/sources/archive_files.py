@@ -1,8 +1,8 @@
-"""A folder of files as a source: immutable at or below a frontier, and found so by whoever reads it.
+"""A folder of files as a source: nothing at or below a frontier may change, and every reading checks that.
 
-There is no snapshot. A reading names each file by its size and digest; who reads that many bytes of it reads their digest
-again, and a file that was rewritten or taken away is no part of the reading any more. Files that grow are read as far as
-they went. What lies at or below a pinned frontier is counted and digested again before it is judged.
+There is no snapshot. A reading names each file by its size and digest. Whoever reads those bytes later computes the
+digest again, and a file that was rewritten or removed makes the reading fail. A file that grows is read as far as it
+went. What lies at or below a pinned frontier is counted and digested again before it is judged.
 """
 
 from __future__ import annotations

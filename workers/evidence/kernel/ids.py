@@ -1,7 +1,7 @@
-"""The verdict of a record that knows only message ids: events and entries meet by id, wherever their coordinates lie.
+"""The verdict of a record that knows only message ids: events and entries are matched by id.
 
-A block here is a set of ids, the same on both sides, and never a range of coordinates: an id says nothing of where its
-event lies. What needs the order of coordinates (condition P4, the frontier, the scope) is counted before, of the
+A block here is a set of ids, the same on both sides, and never a range of coordinates: an id does not say where its
+event lies. What needs the order of coordinates (condition P4, the frontier, the scope) is counted before, from the
 history alone (`history_prepare`).
 """
 

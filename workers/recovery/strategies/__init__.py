@@ -1,4 +1,4 @@
-"""Driving a recovery by the strategy that its plan recorded: one driver a strategy."""
+"""Driving a recovery by the strategy that its plan recorded: one driver for each strategy."""
 
 from __future__ import annotations
 

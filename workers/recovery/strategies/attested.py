@@ -1,8 +1,9 @@
-"""Driving a recovery of a table that has no fence: read, append a part in one transaction of the sink, verify.
+"""Driving a recovery of a table that has no fence: read, append a part in one transaction at the sink, verify.
 
-The law: what is missing is decided inside the sink's lock, so a part that may have landed already is simply run again: a
-successor waits for the session its predecessor left behind, and finds what that landed. Nothing is claimed or staged, so
-there is nothing to settle; and what was attested is looked at again before each part, as far as the sink can show it.
+The law: what is missing is decided under the sink's lock, so a part that may have landed already is simply run again. A
+successor waits for the session that its predecessor left behind, and finds what that session landed. Nothing is claimed
+or staged, so there is nothing to settle. What was attested is checked again before each part, as far as the sink can
+show it.
 """
 
 from __future__ import annotations

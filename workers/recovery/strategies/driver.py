@@ -1,7 +1,7 @@
-"""What every strategy's driver shares: guarded moves, the audit that alone makes an outcome, the end with its certificate.
+"""What every strategy's driver shares: guarded moves, the audit that alone makes an outcome, and the end.
 
-One law: what happened is what the sink says. Every step is written in the control database before the sink is asked
-and after it has answered; a worker that finds a recovery half done goes on from what the sink shows.
+One law: what happened is what the sink says. Every step is written in the control database before the sink is asked and
+after it has answered; a worker that finds a recovery half done goes on from what the sink shows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Appending an owed part to a sink without a fence: one task, since it is one transaction there.
+"""Appending an owed part to a sink without a fence: one task, because it is one transaction there.
 
-The law: what is sent is read in the evidence's own source snapshot and must come to what the evidence judged. A repeated
-or speculated attempt waits at the sink for the one before it, and finds its rows already there.
+The law: what is sent is read in the evidence's own source snapshot, and must be what the evidence judged. A repeated or
+speculative attempt waits at the sink for the one before it, and finds its rows already there.
 """
 
 from __future__ import annotations

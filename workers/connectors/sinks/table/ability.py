@@ -1,7 +1,7 @@
-"""Whether a table can be appended to, by its catalogue: rights, what an insert meets, and what absorbs late sends.
+"""Whether a table can be appended to, by its catalogue: rights, what an insert sets off, what absorbs late sends.
 
-One law: each thing that stands in the way is a sentence with the statement that clears it. What only happens beside an
-insert (a trigger, a foreign key) is said: what it does is seen when the rows are read back.
+One law: each thing that stands in the way is a sentence, with the statement that clears it. What merely happens beside
+an insert (a trigger, a foreign key) is named; what it does shows when the rows are read back.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Owed rows into a table without a fence, in one transaction.
+"""Appending owed rows to a table without a fence, in one transaction.
 
-The law: what is missing is found out after the lock was granted, by a statement whose snapshot is younger than it, and
-what landed is read back before it is committed. So whoever waits for the lock behind us, a recoverer or a relay, comes
-upon everything that we landed; and a session whose worker is gone either ends with its transaction undone, or has
+The law: what is missing is worked out after the lock was granted, by a statement whose snapshot is younger than the
+lock, and what landed is read back before the commit. So whoever waits for the lock behind us, a recoverer or a relay,
+finds everything that we landed. A session whose worker is gone either ends with its transaction undone, or has
 committed before its successor looks.
 
-1. The rows come to a temporary table by COPY. Nothing of the table is locked meanwhile.
-2. Each is brought into the table's own types and read again through the mapping: it must give what is owed.
+1. The rows are copied to a temporary table. Nothing of the target table is locked meanwhile.
+2. Each row is converted to the table's own types and read again through the mapping: it must give what is owed.
 3. The lock, SHARE ROW EXCLUSIVE, for a bounded time.
-4. What is there already; then INSERT of the rest in the order of coordinates; then what is there, again.
+4. What is there already is noted; the rest is inserted in the order of coordinates; what is there is read again.
 5. Commit, and wait until it is on disk.
 """
 
@@ -26,7 +26,7 @@ from psycopg import sql
 from recovery_api.domain.errors import Refused, SinkBusy
 from workers.connectors.deadlines import Step
 from workers.connectors.postgresql.answering import AnsweringConnection
-from workers.connectors.postgresql.connection import Address, connection_open, transaction_write
+from workers.connectors.postgresql.connection import CANONICAL_SETTINGS, Address, connection_open, transaction_write
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.opening import Opened
 from workers.connectors.protocols.delivery import Answer
@@ -40,18 +40,6 @@ APPENDED = "appended"
 LANDING_WAIT_SECONDS = 25.0
 """For a lock that the landing did not foresee: a row that a foreign key or a trigger wants."""
 COPYING_IDLE_SECONDS = 300
-
-SETTINGS = """
-SET LOCAL search_path = pg_catalog;
-SET LOCAL row_security = off;
-SET LOCAL TimeZone = 'UTC';
-SET LOCAL DateStyle = 'ISO';
-SET LOCAL IntervalStyle = 'postgres';
-SET LOCAL bytea_output = 'hex';
-SET LOCAL extra_float_digits = 1;
-SET LOCAL standard_conforming_strings = on;
-"""
-"""What the canonical form depends on, as a reader sets it."""
 
 AS_A_RELAY = """
 SET LOCAL search_path TO DEFAULT;
@@ -117,7 +105,9 @@ def appended(
     with connection_open(address, step=step) as connection:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the role's default is
         with transaction_write(connection, address):
-            connection.execute(f"{SETTINGS} SET LOCAL idle_in_transaction_session_timeout = '{COPYING_IDLE_SECONDS}s'")
+            connection.execute(
+                f"{CANONICAL_SETTINGS} SET LOCAL idle_in_transaction_session_timeout = '{COPYING_IDLE_SECONDS}s'"
+            )
             connection.execute(ON_DISK)
             target = Target.open(connection, table_open(connection))
             rows = OwedRows(connection, target)
@@ -173,7 +163,7 @@ def _land(connection: AnsweringConnection, target: Target, rows: OwedRows, addre
     rows.meet("before")
     connection.execute(AS_A_RELAY)
     rows.insert()
-    connection.execute(SETTINGS)
+    connection.execute(CANONICAL_SETTINGS)
     rows.meet("after")
     figures = rows.figures()
     if figures.wrong_count:

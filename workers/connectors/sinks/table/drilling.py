@@ -1,8 +1,8 @@
 """A drill's copy of a table, in a schema of its own, and the table as a drill drives it.
 
-The law: nothing here writes the pipeline's table. The copy is made LIKE it, so its types, checks and constraints are the
-same; triggers, rules and foreign keys are left out and said. The schema goes at the end; what a crash leaves carries its
-mark, and the next drill takes it away.
+The law: nothing here writes the pipeline's table. The copy is made LIKE it, so its types, checks and constraints are
+the same; triggers, rules and foreign keys are left out, and the drill says so. The schema is dropped at the end. What a
+crash leaves behind carries a mark, and the next drill removes it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from psycopg import sql
 
 from recovery_api.domain.errors import AccessDenied, SinkBusy
 from workers.connectors.deadlines import Step
-from workers.connectors.postgresql.connection import Address, connection_open, transaction_write
+from workers.connectors.postgresql.connection import CANONICAL_SETTINGS, Address, connection_open, transaction_write
 from workers.connectors.postgresql.opening import Opened
-from workers.connectors.sinks.table.appending import AS_A_RELAY, SETTINGS, appended
+from workers.connectors.sinks.table.appending import AS_A_RELAY, appended
 from workers.connectors.sinks.table.facts import TableFacts, facts_read
 from workers.connectors.sinks.table.owed import OwedRows
 from workers.connectors.sinks.table.synthetic import event_make
@@ -162,7 +162,7 @@ class DrilledTable:
             connection_open(self.address, f"{NAME} relay", step) as connection,
             transaction_write(connection, self.address),
         ):
-            connection.execute(SETTINGS)
+            connection.execute(CANONICAL_SETTINGS)
             rows = OwedRows(connection, Target.open(connection, self.table_open(connection)))
             with connection.cursor() as cursor:
                 rows.copy(cursor, batch, 0)

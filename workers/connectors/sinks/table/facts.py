@@ -1,4 +1,4 @@
-"""What the catalogue says of writing into a table: its columns, and what happens at an insert. Only facts."""
+"""What the catalogue says about writing into a table: its columns, and what happens at an insert. Facts only."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Owed rows at the sink, in temporary tables of one transaction: as they came, in the table's types, and as they meet it.
+"""Owed rows at the sink, in temporary tables of one transaction: as they came, converted, and matched with the table.
 
-One law: two rows are the same where the table, read through its mapping, says so of both: the digest that an audit will
-read is taken from what was written, and compared with the digest of what is owed. A content that only Python can digest
-(an escape or a number that jsonb cannot hold) is compared as its text.
+One law: two rows are the same where the table, read through its mapping, gives both the same digest. The digest that an
+audit will read is taken from what was written, and compared with the digest of what is owed. A content that only Python
+can digest (an escape or a number that jsonb cannot hold) is compared as text.
 """
 
 from __future__ import annotations

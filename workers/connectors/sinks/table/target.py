@@ -1,4 +1,4 @@
-"""One table as owed rows are landed in it: how it is named, read and written."""
+"""One table that owed rows are landed in: how it is named, read and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which owed rows a table cannot hold so that reading them gives the same again: told from a row and its columns' types."""
+"""Which owed rows a table cannot hold unchanged: found from each row and the types of its columns."""
 
 from __future__ import annotations
 

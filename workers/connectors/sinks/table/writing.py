@@ -1,7 +1,7 @@
 """A mapping used backwards: which columns an owed event fills, and with what.
 
-One law: a column is written only where reading it again through the same mapping gives what was owed; that is looked at
-for every row before it is sent, so that nothing is ever landed which an audit would call altered.
+One law: a column is written only where reading it through the same mapping gives back what was owed. Every row is
+checked for that before it is sent, so nothing is landed that an audit would call altered.
 """
 
 from __future__ import annotations
