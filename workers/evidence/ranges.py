@@ -29,6 +29,8 @@ from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
 from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.known import Kept
+from workers.evidence.remembered import judge_remembering, ledger_write, prefix_of, remembered_read
 from workers.evidence.store import part_write
 from workers.spark.tasks import summary_row, tasks_run
 
@@ -78,6 +80,12 @@ class MeetSpec:
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
     earlier: Mapping[str, Coordinate] = field(default_factory=dict)
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
+    has_ledger: bool = False
+    """What is remembered is judged as well, and the ledger is told (workers.evidence.remembered)."""
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    admitted_now: int | None = None
+    admitted_then: Mapping[str, int | None] = field(default_factory=dict)
+    """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
 
 
 def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
@@ -110,7 +118,16 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         else iter(())
     )
     accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
-    verdict = judge_block(question, history, accepted)
+    told: dict[str, Any] = {}
+    if spec.has_ledger:
+        told["prefix"] = prefix_of(accepted, spec.admitted_now)
+        if range_.lane in spec.admitted_then:
+            told["prefix_then"] = prefix_of(accepted, spec.admitted_then[range_.lane])
+        remembered = remembered_read(spec, range_)
+        verdict, accepted = judge_remembering(spec, range_, question, history, accepted, remembered)
+        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
+    else:
+        verdict = judge_block(question, history, accepted)
     batch = batch_rows(verdict.findings, spec.excluded)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
     summary: dict[str, Any] = {
@@ -121,6 +138,7 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "batch_digest": rows_digest(batch),
         "history": history_fingerprint(history, question.frontier),
         "stranded": _stranded(question, history, accepted),
+        **told,
     }
     if range_.lane in spec.earlier:
         at = spec.earlier[range_.lane]
