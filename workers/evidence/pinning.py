@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
@@ -20,11 +20,18 @@ BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
 AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 
 
-def pin(
-    request: AuditRequest, source: Source, progress: Callable[..., None], held: ExitStack
-) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
-    """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
-    snapshot, which stays open with `held`: late rows are looked up in it."""
+class Pinned(NamedTuple):
+    """By lane the safe frontier to go by and the one to judge at; the pinning snapshot, in which late rows are looked up;
+    and what that itself says is safe."""
+
+    safe: Mapping[str, SafeFrontier]
+    frontiers: Mapping[str, Coordinate]
+    handle: Mapping[str, Any] | None
+    own: Mapping[str, SafeFrontier]
+
+
+def pin(request: AuditRequest, source: Source, progress: Callable[..., None], held: ExitStack) -> Pinned:
+    """What is judged at, chosen before either snapshot is opened. The pinning snapshot stays open with `held`."""
     progress(step="pinning the frontier")
     pinned = held.enter_context(source.hold_pin())
     for lane in request.frontier:
@@ -44,7 +51,12 @@ def pin(
             for lane, frontier in frontiers.items()
             if lane not in request.frontier
         }
-    return {lane: reading.safe for lane, reading in chosen.items()}, frontiers, pinned.handle.get("pinned")
+    return Pinned(
+        {lane: reading.safe for lane, reading in chosen.items()},
+        frontiers,
+        pinned.handle.get("pinned"),
+        {lane: reading.safe for lane, reading in pinned.lanes.items()},
+    )
 
 
 def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:

@@ -34,7 +34,7 @@ from workers.evidence.ids import ids_judge
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.known import Ledger, Opened, admitted_now, lane_found, ledger_open
 from workers.evidence.left_out import left_out_tell
-from workers.evidence.pinning import AFTER_EVERYTHING, BEFORE_EVERYTHING, pin, refuse_below_floor
+from workers.evidence.pinning import AFTER_EVERYTHING, BEFORE_EVERYTHING, Pinned, pin, refuse_below_floor
 from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
 from workers.evidence.remembered import remembered_write
 from workers.faults import Point, crash_point
@@ -171,15 +171,15 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     source, sink = request.source.source(), request.sink.record()
     cursors = source.cursors()
     with ExitStack() as held, ExitStack() as held_at_sink:
-        safe, pinned = request.proven, None
-        frontiers: Mapping[str, Coordinate] = {}
+        pinned = Pinned(request.proven, {}, None, {})
         if not request.proven:
-            safe, frontiers, pinned = pin(request, source, progress, held)
+            pinned = pin(request, source, progress, held)
         crash_point(Point.FRONTIER_PINNED)
         record_read_at = request.clock()
         sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
-        source_reading = pinned_apply(held.enter_context(source.hold_snapshot()), safe, not request.proven)
-        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned})
+        source_reading = held.enter_context(source.hold_snapshot())
+        source_reading = pinned_apply(source_reading, pinned.safe, not request.proven, pinned.own)
+        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned.handle})
         if request.proven:
             for lane, reading in source_reading.lanes.items():
                 asked = request.frontier.get(lane, BEFORE_EVERYTHING)
@@ -192,7 +192,9 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         elif request.ledger is not None:
             opened = ledger_open(request.ledger, source_reading)
             remembered_write(request.evidence, opened.items())
-        frontier = frontiers or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
+        frontier = pinned.frontiers or {
+            lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes
+        }
         questions = {
             lane: _question(request, lane, frontier, source_reading, opened)
             for lane in _all_lanes(source_reading, sink_reading, opened)

@@ -176,11 +176,12 @@ def _asked_again(spec: MeetSpec, range_: CoordinateRange, missing: pa.Table) -> 
 
 
 def _ends(rows: pa.Table) -> tuple[Coordinate, Coordinate | None]:
-    """The lowest coordinate of `rows`, and the next after the highest position. None: there is none."""
-    low = min(zip(rows["position"].to_pylist(), rows["ordinal"].to_pylist(), strict=True))
-    highest = pc.max(rows["position"]).as_py()
-    high = None if highest == INT64_MAX else Coordinate(highest + 1, -(2**63))
-    return Coordinate(*low), high
+    """The lowest coordinate of `rows`, and the next after the highest. None: there is none."""
+    pairs = list(zip(rows["position"].to_pylist(), rows["ordinal"].to_pylist(), strict=True))
+    position, ordinal = max(pairs)
+    if ordinal < INT64_MAX:
+        return Coordinate(*min(pairs)), Coordinate(position, ordinal + 1)
+    return Coordinate(*min(pairs)), Coordinate(position + 1, 0) if position < INT64_MAX else None
 
 
 def _unjudged(question: LaneQuestion, gone: pa.Table) -> int:

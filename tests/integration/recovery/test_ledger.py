@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from django.utils import timezone
+from psycopg.sql import SQL, Identifier
 
+from recovery_api.domain.kinds import kind_get, options_parse
+from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import LedgerItem, LedgerLane, RecoveryOutcome
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.audits import audit_request
@@ -17,6 +22,14 @@ from recovery_api.services.ledger import ledger_decide_below
 from recovery_api.services.omissions import omission_acknowledge
 from tests.integration.recovery.test_grounds import NUMBERED, deliver, source
 from tests.integration.recovery.world import World, run, world_make
+from workers.connectors.protocols.source import Source
+from workers.connectors.readings import Reading
+from workers.connectors.sources.postgresql_outbox import PostgresqlOutbox
+from workers.evidence.ranges import EndSpec
+from workers.evidence.read import evidence_read
+from workers.recovery.ends import request_make
+from workers.recovery.verdicts import lane_verdicts
+from workers.spark.tasks import InProcess
 
 pytestmark = pytest.mark.spark
 
@@ -72,6 +85,18 @@ def audit_in_full(world: World) -> Any:
     intent = audit_request(world.pipeline, actor="ada", now=timezone.now(), is_full=True, wake=False)
     run(intent)
     return world.pipeline.audits.get(intent=intent)
+
+
+def take_away(world: World, position: int) -> None:
+    """What only a superuser can do to the kit's record."""
+    with psycopg.connect(world.sink_dsn) as connection:
+        (guards,) = connection.execute(
+            "SELECT array_agg(tgname::text) FROM pg_trigger WHERE tgrelid = 'fencepost.accepted'::regclass AND NOT tgisinternal"
+        ).fetchone() or ([],)
+        connection.execute("ALTER TABLE fencepost.accepted DISABLE TRIGGER USER")
+        connection.execute("DELETE FROM fencepost.accepted WHERE position = %s", [position])
+        for guard in guards:
+            connection.execute(SQL("ALTER TABLE fencepost.accepted ENABLE ALWAYS TRIGGER {}").format(Identifier(guard)))
 
 
 def items(world: World) -> list[tuple[str, int, bool, str]]:
@@ -157,6 +182,33 @@ def test_t1_a_plan_sends_nothing_that_is_gone_and_the_recovery_that_lands_the_re
     assert "2 events whose content is gone at the source" in recovery.says
     assert "the next plan carries the rest" not in recovery.says
     assert pipeline_status(world.pipeline, timezone.now()).status == "owed"
+
+
+def test_t1_a_relay_that_delivers_and_deletes_while_an_audit_reads_is_no_loss(deleting: World, tmp_path: Path) -> None:
+    """Between the record's snapshot and the source's: neither shows the event any more, and the record has it."""
+    world = deleting
+    commit(world, KEYS[:3])
+    deliver(world, ["e1"])
+    assert world.audit().lost_count == 2
+
+    class Meanwhile(PostgresqlOutbox):
+        @contextmanager
+        def hold_snapshot(self) -> Iterator[Reading]:
+            deliver_and_delete(world, "e2")
+            with super().hold_snapshot() as reading:
+                yield reading
+
+    class Between(EndSpec):
+        def source(self) -> Source:
+            return Meanwhile(options_parse(kind_get(self.kind), self.options))
+
+    request = request_make(world.pipeline, str(tmp_path / "evidence" / "between"))
+    request = replace(request, source=Between(request.source.kind, request.source.options))
+    Path(request.evidence).mkdir(parents=True)
+    with evidence_read(InProcess(), request, lambda **_: None) as found:
+        counts = found.lanes["0"].counts
+    assert (counts.lost, counts.lost_remembered) == (1, 0)
+    assert verdict_total(lane_verdicts(found)).status == "owed"
 
 
 # -- T2 ---------------------------------------------------------------------------------------------------------------
@@ -283,8 +335,7 @@ def test_t20_an_acceptance_taken_away_and_accepted_again_is_unknown_until_an_aud
     commit(world, KEYS[:3])
     deliver(world, KEYS[:3])
     assert world.audit().status == "exactly_once"
-    with psycopg.connect(world.sink_dsn) as connection:
-        connection.execute("DELETE FROM fencepost.accepted WHERE position = 2")
+    take_away(world, 2)
     deliver(world, ["e2"])
     audit = world.audit()
     assert audit.status == "unknown", audit.says
@@ -303,8 +354,7 @@ def test_t20_what_a_vanished_acceptance_had_settled_is_open_again(numbered: Worl
     assert world.audit().status == "exactly_once"
     assert items(world) == [("lost", 2, False, "accepted")]
     purge(world, "e2")
-    with psycopg.connect(world.sink_dsn) as connection:
-        connection.execute("DELETE FROM fencepost.accepted WHERE position = 2")
+    take_away(world, 2)
     audit = world.audit()
     assert (audit.status, audit.lost_count) == ("owed", 1), audit.says
     assert items(world) == [("lost", 2, True, "")]
