@@ -159,8 +159,16 @@ def _fewer(then: int, now: int) -> str:
 
 
 def lane_inherit(known: LaneKnown) -> LaneKnown:
-    """What another epoch of the lane leaves: what was there once, and what nobody saw."""
-    return LaneKnown(earliest=known.earliest, unseen=known.unseen)
+    """What another epoch of the lane leaves: what was there once, what nobody saw, and open items that are no rows."""
+    if known.is_whole:
+        return LaneKnown(earliest=known.earliest, unseen=known.unseen)
+    return LaneKnown(
+        earliest=known.earliest,
+        unseen=known.unseen,
+        evidence=known.evidence,
+        unjustifiable=known.unjustifiable,
+        is_whole=False,
+    )
 
 
 def lane_learn(known: LaneKnown | None, found: LaneFound, *, is_rebased: bool) -> LaneKnown:
