@@ -11,6 +11,7 @@ from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading
 from workers.evidence.ids import ids_judge
 from workers.evidence.kernel import LaneQuestion
+from workers.evidence.known import Opened, admitted_now
 from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import MeetSpec, ranges_judge
 
@@ -24,10 +25,11 @@ def ends_judge(
     readings: tuple[Reading, Reading],
     questions: dict[str, LaneQuestion],
     progress: Callable[..., None],
+    opened: Opened | None,
     session: Any,
     most_rows: int | None,
 ) -> tuple[MeetSpec, list[dict[str, Any]], Identity | None]:
-    """What was asked, a summary a range, and how ids were compared. With `most_rows` a lane is one piece, and no larger.
+    """What was asked, of `opened` what is remembered too, a summary a range, and how ids were compared. With `most_rows` a lane is one piece, and no larger.
 
     Raises: TooManyRows where it is.
     """
@@ -56,6 +58,10 @@ def ends_judge(
         {lane: one.frontier for lane, one in request.earlier.items()},
         most_rows,
         request.delivery,
+        has_ledger=opened is not None,
+        kept=opened.kept if opened else {},
+        admitted_now=admitted_now(sink_reading),
+        admitted_then=opened.admitted_then if opened else {},
     )
     progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
     identity = None

@@ -29,6 +29,8 @@ from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
 from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.known import Kept
+from workers.evidence.remembered import judge_remembering, ledger_write, prefix_of, remembered_read
 from workers.evidence.store import part_write
 from workers.spark.on_demand import counted
 from workers.spark.tasks import summary_row, tasks_run
@@ -83,6 +85,12 @@ class MeetSpec:
     """How many rows of one end's range may be held (workers.spark.on_demand). None: any number."""
     delivery: EndSpec | None = None
     """The end that is fired into; None: `sink`, as record and delivery in one."""
+    has_ledger: bool = False
+    """What is remembered is judged as well, and the ledger is told (workers.evidence.remembered)."""
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    admitted_now: int | None = None
+    admitted_then: Mapping[str, int | None] = field(default_factory=dict)
+    """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
 
     @property
     def fired_into(self) -> EndSpec:
@@ -120,7 +128,16 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         spec.most_rows,
     )
     accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width), spec.most_rows)
-    verdict = judge_block(question, history, accepted)
+    told: dict[str, Any] = {}
+    if spec.has_ledger:
+        told["prefix"] = prefix_of(accepted, spec.admitted_now)
+        if range_.lane in spec.admitted_then:
+            told["prefix_then"] = prefix_of(accepted, spec.admitted_then[range_.lane])
+        remembered = remembered_read(spec, range_)
+        verdict, accepted = judge_remembering(spec, range_, question, history, accepted, remembered)
+        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
+    else:
+        verdict = judge_block(question, history, accepted)
     batch = batch_rows(verdict.findings, spec.excluded)
     stranded = _stranded(question, history, accepted)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
@@ -133,6 +150,7 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "history": history_fingerprint(history, question.frontier),
         "stranded": stranded.num_rows,
         "waiting": _lowest(verdict.findings, stranded),
+        **told,
     }
     if range_.lane in spec.earlier:
         at = spec.earlier[range_.lane]

@@ -87,18 +87,19 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
             return
     report(step="asking the sink")
     sink_compare(intent.pipeline)
-    asked = intent.arguments.get("frontier")
+    asked, is_full = intent.arguments.get("frontier"), bool(intent.arguments.get("is_full"))
     request = request_make(
         intent.pipeline,
         evidence_directory("audits", str(intent.id)),
         frontier=frontier_from_row(asked) if asked else None,
         aged=aged,
+        is_rebased=is_full,
     )
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
     paths = paths_read(intent.pipeline)
-    audit_write(intent.pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
+    audit_write(intent.pipeline, found, started_at=started_at, is_full=is_full, paths=paths, intent=intent)
 
 
 def _pin_only(intent: Intent, report: Any) -> None:

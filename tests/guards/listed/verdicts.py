@@ -46,8 +46,8 @@ GUARDS = (
     Guard(
         "what the frontier was given does not reach the verdict",
         "workers/recovery/verdicts.py",
-        "            given=_given(safe)\n",
-        "            given=()\n",
+        "            given=_given(safe) + ",
+        "            given=",
         (f"{UNIT}/test_lane_verdicts.py::test_the_frontiers_weakness_and_what_was_given_stand_in_the_lanes_verdict",),
     ),
     Guard(
@@ -59,17 +59,17 @@ GUARDS = (
     ),
     Guard(
         "an entry that came after an audit counts as certified by it",
-        "workers/evidence/kernel/block.py",
-        "    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
-        "    return record.below(question.certified_below)[numbers]\n",
+        "workers/evidence/kernel/causes.py",
+        "    is_seen = admitted[numbers] < question.admitted_below\n",
+        "    is_seen = admitted[numbers] >= 0\n",
         (f"{UNIT}/test_kernel.py::test_an_earlier_audit_certifies_only_the_entries_that_it_saw",),
     ),
     Guard(
-        "an entry above what an audit judged counts as certified by it",
-        "workers/evidence/kernel/block.py",
-        "    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
-        "    return entry[numbers] <= question.certified_entry\n",
-        (f"{UNIT}/test_kernel.py::test_an_earlier_audit_certifies_only_the_entries_that_it_saw",),
+        "an entry that an audit doubted counts as certified by it",
+        "workers/evidence/kernel/causes.py",
+        "    return is_seen & ~_listed(question.doubted, record, numbers)\n",
+        "    return is_seen\n",
+        (f"{UNIT}/test_kernel.py::test_an_entry_that_an_earlier_audit_doubted_is_doubted_still",),
     ),
     Guard(
         "events that retention dropped undelivered are not said before an approval",
