@@ -9,6 +9,12 @@ WITHOUT_DATABASE = (
     "DATABASE_URL is not set, and this needs a database: set it, or run `./fencepost` in manage.py's place, "
     "which starts one."
 )
+WITHOUT_TABLES = (
+    "The control database has not the tables that this version needs. Make them: `./fencepost setup` (or `manage.py setup`)"
+    " makes the first person too, `manage.py migrate` the tables alone."
+)
+UNDEFINED = ("42P01", "42703")
+"""PostgreSQL has no such table, or no such column."""
 
 
 def main(arguments: list[str]) -> int:
@@ -17,7 +23,7 @@ def main(arguments: list[str]) -> int:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import CommandError, ManagementUtility, get_commands
     from django.core.management.base import SystemCheckError
-    from django.db.utils import OperationalError
+    from django.db.utils import OperationalError, ProgrammingError
 
     from recovery_api.domain.errors import BadInput, FencepostError
 
@@ -40,6 +46,12 @@ def main(arguments: list[str]) -> int:
             print(WITHOUT_DATABASE, file=sys.stderr)
         elif isinstance(error, OperationalError):
             print(f"The control database does not serve: {' '.join(str(error).split())}", file=sys.stderr)
+        else:
+            traceback.print_exc()
+        return 3
+    except ProgrammingError as error:
+        if getattr(error.__cause__, "sqlstate", None) in UNDEFINED:
+            print(WITHOUT_TABLES, file=sys.stderr)
         else:
             traceback.print_exc()
         return 3

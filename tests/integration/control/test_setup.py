@@ -43,6 +43,20 @@ def test_u13_setup_makes_the_roles_again_where_they_went(db: None, monkeypatch: 
     assert set(Group.objects.values_list("name", flat=True)) == {role.value for role in Role}
 
 
+def test_a_command_before_setup_says_what_to_run(database_factory: Callable[[str], str]) -> None:
+    """A newcomer's first command may well be another one: one line and no traceback."""
+    found = subprocess.run(
+        [sys.executable, "manage.py", "pipelines", "list"],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database_url(database_factory("bare"))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 3
+    assert "./fencepost setup" in found.stderr and "Traceback" not in found.stderr
+
+
 def test_first_run_at_a_terminal_ends_with_somebody_who_can_sign_in(database_factory: Callable[[str], str]) -> None:
     """A database without any table; the name and, unseen, the password are typed."""
     dsn = database_factory("setup")

@@ -274,7 +274,7 @@ def _ground(connection: psycopg.Connection[Any], options: Mapping[str, Any], ope
     else:
         obstacles = (*obstacles, "the share lock is not asked for")
     return safe_frontier.GRACE, [
-        f"What is safe is assumed after a grace of {options['grace_seconds']} s, for {'; '.join(obstacles)}."
+        f"What is safe is assumed after a grace of {options['grace_seconds']} s, because {'; '.join(obstacles)}."
     ]
 
 
