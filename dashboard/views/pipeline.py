@@ -140,7 +140,7 @@ def _starts(recovery: Recovery | None) -> dict[str, Any]:
 
 
 def _history(found: Pipeline) -> dict[str, Any]:
-    omissions = list(omission_list(found)[: SHOWN + 1])
+    omissions = list(omission_list(found)[:SHOWN])
     options = pipeline_options_parse(found.options)
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
@@ -150,8 +150,7 @@ def _history(found: Pipeline) -> dict[str, Any]:
             .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
         ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
-        "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
-        "has_more_omissions": len(omissions) > SHOWN,
+        "omissions": [(one, _spelled(one, found)) for one in omissions],
         "generations": list(generation_list(found)[:SHOWN_GENERATIONS]),
         "claims": list(claim_list(found).select_related("recovery")[:SHOWN_GENERATIONS]),
         "events": list(pipeline_history(found)[:SHOWN]),

@@ -67,8 +67,8 @@ class AuditRequest:
     found it, which this one is compared with. `attested_by`: who gave the owner's word, and when; `ids_attested_by`: the
     same of the word that no event id is used again.
 
-    `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
-    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
+    `acknowledged`, by lane: a table of position and ordinal of what a person took out of the obligation; `approved` is the
+    evidence directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
     exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
     one clock that orders readings.
     """
@@ -83,7 +83,7 @@ class AuditRequest:
     attested_by: str = ""
     ids_attested_by: str = ""
     scope: tuple[str, ...] | None = None
-    acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    acknowledged: Mapping[str, pa.Table] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
     width: Width = Width.PAYLOAD
     parts: int = 8
@@ -292,21 +292,13 @@ def _question(
     reading = source_reading.lanes.get(lane)
     f = frontier.get(lane, BEFORE_EVERYTHING)
     certified = request.certified.get(lane)
-    acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
         frontier=f,
         journal_head=reading.head if reading and source_reading.is_complete else None,
         floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
-        acknowledged=pa.table(
-            {
-                "position": pa.array([c.position for c in acknowledged], pa.int64()),
-                "ordinal": pa.array([c.ordinal for c in acknowledged], pa.int64()),
-            }
-        )
-        if acknowledged
-        else None,
+        acknowledged=request.acknowledged.get(lane),
         has_journal=False,
         certified_below=certified.frontier if certified else None,
         certified_entry=certified.last_entry if certified else None,

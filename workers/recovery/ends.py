@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
@@ -26,7 +27,7 @@ from recovery_api.models import Intent, Pipeline, Plan
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
-from recovery_api.selectors.omissions import acknowledged_by_lane
+from recovery_api.selectors.omissions import AcknowledgedLane, acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.protocols.appended import AppendedDelivery
@@ -113,7 +114,7 @@ def request_make(
         evidence=evidence,
         frontier=dict(frontier or {}),
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
-        acknowledged=acknowledged_by_lane(pipeline),
+        acknowledged={lane: acknowledged_table(found) for lane, found in acknowledged_by_lane(pipeline).items()},
         certified={lane: Certified(*found) for lane, found in certified_by_lane(pipeline).items()},
         proven=safe_from_rows(pins["safe"]) if plan else {},
         remembered={} if plan else remembered_make(pipeline),
@@ -126,6 +127,12 @@ def request_make(
         excluded=excluded,
         clock=now_get,
     )
+
+
+def acknowledged_table(found: AcknowledgedLane) -> pa.Table:
+    """A lane's acknowledged coordinates as the kernel takes them: position and ordinal."""
+    columns = {"position": found.positions, "ordinal": found.ordinals}
+    return pa.table({name: np.frombuffer(held, ">i8").astype(np.int64) for name, held in columns.items()})
 
 
 @contextmanager

@@ -23,7 +23,9 @@ from recovery_api.domain.verdicts import Below, LaneCounts, Total, Verdict, verd
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
+from recovery_api.services.omissions import omissions_accepted
 from workers.connectors.readings import LaneReading, SafeFrontier
+from workers.evidence.acknowledged import acknowledged_read
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.listing import groups_make, listing_rows
@@ -60,6 +62,7 @@ def audit_write(
     total = verdict_total(judged)
     counts = [verdict.counts for verdict in judged.values()]
     late_refute(pipeline, found, but)
+    _accepted_tell(pipeline, found)
     return audit_record(
         pipeline,
         status=total.status,
@@ -101,6 +104,12 @@ def audit_write(
         evidence_rows=found.findings_count,
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
     )
+
+
+def _accepted_tell(pipeline: Pipeline, found: Evidence) -> None:
+    """What somebody acknowledged and the record holds all the same is marked so."""
+    for lane, positions, ordinals in acknowledged_read(found.directory):
+        omissions_accepted(pipeline, lane, positions, ordinals, found.record_read_at)
 
 
 def _matching(counts: Sequence[LaneCounts]) -> str:

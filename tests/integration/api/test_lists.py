@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from recovery_api.models import Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
+from recovery_api.models import AcknowledgedOmission, Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
 from recovery_api.serializers import about, shapes
 from recovery_api.services.audits import audit_request
 from recovery_api.services.drills import drill_record, drill_request
@@ -54,7 +54,9 @@ def fill(pipeline, now, count):
         for owner in (one, pipeline):
             make_audit(owner, at)
             audit_request(owner, actor="x", now=at, wake=False)
-        omission_acknowledge(pipeline, str(number), reason="r", actor="x", now=now)
+        AcknowledgedOmission.objects.create(
+            pipeline=pipeline, lane="0", position=number, reason="r", acknowledged_by="x", acknowledged_at=now
+        )
         Plan.objects.create(pipeline=pipeline, author="x", created_at=at)
         plan = Plan.objects.create(
             pipeline=pipeline,
