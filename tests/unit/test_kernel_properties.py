@@ -109,7 +109,7 @@ def oracle(lane):
                 return "altered"
             if not has_journal and floor and coordinate < floor and not ahead and not beyond:
                 seen = lane["certified_entry"] is not None and place <= lane["certified_entry"]
-                is_certified = lane["certified_below"] and coordinate < lane["certified_below"] and seen
+                is_certified = lane["certified_below"] and coordinate <= lane["certified_below"] and seen
                 return None if is_certified else "unknown"
             return "never committed"
         return "ahead of its commit" if ahead else "head not believed" if beyond else None

@@ -60,14 +60,14 @@ GUARDS = (
     Guard(
         "an entry that came after an audit counts as certified by it",
         "workers/evidence/kernel/block.py",
-        "    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
-        "    return record.below(question.certified_below)[numbers]\n",
+        "    return record.at_or_below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
+        "    return record.at_or_below(question.certified_below)[numbers]\n",
         (f"{UNIT}/test_kernel.py::test_an_earlier_audit_certifies_only_the_entries_that_it_saw",),
     ),
     Guard(
         "an entry above what an audit judged counts as certified by it",
         "workers/evidence/kernel/block.py",
-        "    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
+        "    return record.at_or_below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)\n",
         "    return entry[numbers] <= question.certified_entry\n",
         (f"{UNIT}/test_kernel.py::test_an_earlier_audit_certifies_only_the_entries_that_it_saw",),
     ),

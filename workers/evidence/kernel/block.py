@@ -155,7 +155,7 @@ def _certified(question: LaneQuestion, record: Rows, numbers: np.ndarray) -> np.
     entry = record.integers("entry")
     if question.certified_below is None or question.certified_entry is None or entry is None:
         return np.zeros(len(numbers), bool)
-    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)
+    return record.at_or_below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)
 
 
 def _heads_broken(question: LaneQuestion, record: Rows) -> tuple[np.ndarray, np.ndarray]:

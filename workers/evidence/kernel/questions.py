@@ -20,7 +20,7 @@ class LaneQuestion:
     lane and not over a block; None: it holds nothing. `floor` None: nothing was dropped. `scope` None: every key; an
     empty array owes nothing. `acknowledged`: a table of position and ordinal. `has_journal`: the journal given to
     `judge_block`, or the history itself where that is None, holds everything committed below the floor; False: an
-    accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below` and the
+    accepted entry below the floor that it does not hold is *unknown*, unless it lies at or below `certified_below` and the
     record held it already (`certified_entry`, the last entry then) when an earlier audit found every entry justified.
     `is_history_whole` False (a replica that lags): the same holds for an entry anywhere, for what was committed may be
     missing from the reading.
