@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 
 from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
@@ -153,6 +153,8 @@ def preview_confirm(
             raise Refused(ACTION, f"{preview.confirmed_by} confirmed this preview already", "Preview again for more.")
         if preview.counts is None:
             raise Refused(ACTION, "its events are still looked up", "Wait for the worker, then confirm.")
+        if not int(preview.counts.get(Word.OWED, 0)):
+            raise Refused(ACTION, "nothing of this preview is lost and unacknowledged", "Preview something else.")
         _still_owed_check(preview)
         omissions_end(pipeline)
         count = _acknowledge(preview, reason, reference, until, actor, now)
@@ -260,9 +262,8 @@ def _acknowledged_tell(preview: OmissionPreview) -> None:
 
 def places_count(preview: OmissionPreview) -> dict[str, str]:
     """How many places are of each word, as text."""
-    counts: dict[str, int] = {}
-    for word in PreviewedOmission.objects.filter(preview=preview).values_list("word", flat=True).iterator():
-        counts[word] = counts.get(word, 0) + 1
+    places = PreviewedOmission.objects.filter(preview=preview).order_by()
+    counts = dict(places.values_list("word").annotate(Count("id")))
     return {word.value: str(counts[word]) for word in Word if counts.get(word)}
 
 

@@ -14,7 +14,7 @@ from recovery_api.domain.findings import Cause, FindingWord
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.moments import moment_read
 from recovery_api.domain.words import words
-from recovery_api.management.base import OWED, FencepostCommand, Shown, subcommand_add
+from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import omission_lines, preview_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Pipeline
@@ -122,14 +122,8 @@ class Command(FencepostCommand):
     def _confirm(self, pipeline: Pipeline, now: datetime, options: dict[str, Any]) -> Shown:
         count = preview_confirm(pipeline, options["preview"], now=now, **_reason(options))
         body = {"act": options["preview"], "pipeline": pipeline.name, "count": count}
-        stay = (
-            "It stays lost, is listed apart, and is never sent."
-            if count == 1
-            else "They stay lost, and are never sent."
-        )
-        return Shown(
-            body, [f"{count:,} acknowledged.", stay] if count else ["0 acknowledged."], OWED if not count else 0
-        )
+        one, many = "It stays lost, is listed apart, and is never sent.", "They stay lost, and are never sent."
+        return Shown(body, [f"{count:,} acknowledged.", one if count == 1 else many])
 
 
 def _reason_arguments(parser: CommandParser) -> None:

@@ -112,6 +112,8 @@ def test_what_is_acknowledged_already_is_told_apart(pipeline: Pipeline) -> None:
     acknowledge(pipeline, "10")
     one = preview(pipeline)
     assert one.counts == {"owed": "1", "already acknowledged": "1"} and confirm(pipeline, one) == 1
+    with pytest.raises(Refused, match="nothing of this preview is lost and unacknowledged"):
+        confirm(pipeline, preview(pipeline))
 
 
 @pytest.mark.parametrize(
