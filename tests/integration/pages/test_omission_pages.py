@@ -65,7 +65,9 @@ def test_an_export_is_uploaded_and_waits_for_a_worker(
     answer = client.post(address, {"export": SimpleUploadedFile("dead.csv", f"id,why\n{FIRST},x\nno,y\n".encode())})
     page = client.get(answer.url).content.decode()
     assert "A worker looks the events up at the source." in page and 'http-equiv="refresh"' in page
-    assert Intent.objects.get().action == "omission_look_up"
+    intent = Intent.objects.get()
+    assert intent.action == "omission_look_up"
+    assert answer.url in client.get(reverse("work", args=[intent.pk])).content.decode()
     assert client.post(address).status_code == 400
     latin = SimpleUploadedFile("dead.csv", b"id\n\xff\n")
     assert "is not UTF-8: byte 3" in client.post(address, {"export": latin}).content.decode()
