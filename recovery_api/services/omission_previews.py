@@ -23,6 +23,7 @@ from recovery_api.domain.omissions import Way, Word, counts_says
 from recovery_api.models import (
     AcknowledgedOmission,
     Audit,
+    AuditStatus,
     EventKind,
     Finding,
     Intent,
@@ -189,6 +190,10 @@ def _still_owed_check(preview: OmissionPreview) -> None:
     audit = _deciding(preview.pipeline)
     if audit.pk == preview.audit_id:
         return
+    if audit.status == AuditStatus.UNKNOWN:
+        raise Refused(
+            ACTION, "a newer audit stands, and it could not tell", f"Run manage.py audit {audit.pipeline.name}."
+        )
     if audit.listed_count < audit.evidence_rows:
         raise Refused(ACTION, "a newer audit stands, and not all of its findings are listed", again)
     here = Finding.objects.filter(

@@ -8,13 +8,14 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput, NotFound, Refused
+from recovery_api.domain.findings import ABSENCES, FindingWord
 from recovery_api.domain.frontiers import SINGLE_LANE, frontier_from_row
-from recovery_api.models import AcknowledgedOmission, Audit, EventKind, Finding, Pipeline
+from recovery_api.models import AcknowledgedOmission, Audit, AuditStatus, EventKind, Finding, Pipeline
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.omissions import audit_deciding, omissions_ended
@@ -40,7 +41,7 @@ def omission_acknowledge(
 ) -> AcknowledgedOmission:
     """The omission of `coordinate` (the source's spelling). An approved plan stands: it may arm less, never more.
 
-    Where an audit stands, it decides what can be acknowledged. Where none does, nothing is known of the coordinate.
+    Where an audit stands and could tell, it decides what can be acknowledged. Else nothing is known of the coordinate.
 
     Raises: BadCoordinate; BadInput for a missing reason, and an end that is over; Refused where it is acknowledged
     already, or the newest audit did not find it lost.
@@ -199,7 +200,8 @@ def _lost_check(pipeline: Pipeline, lane: str, found: Coordinate, coordinate: st
         reason = f"it lies above the frontier of {at}: nothing is known of it yet"
         raise Refused(action, reason, f"Run manage.py audit {pipeline.name}, then look again.")
     here = Finding.objects.filter(audit=audit, lane=lane, position=found.position, ordinal=found.ordinal)
-    if here.filter(finding="lost").exists() or not _is_listed(audit):
+    is_open = Q(finding=FindingWord.LOST) | Q(finding=FindingWord.UNKNOWN, cause__in=ABSENCES)
+    if audit.status == AuditStatus.UNKNOWN or here.filter(is_open).exists() or not _is_listed(audit):
         return
     raise Refused(
         action,

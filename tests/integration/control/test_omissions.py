@@ -127,6 +127,15 @@ def test_one_coordinate_that_is_not_lost_is_refused(pipeline: Pipeline, coordina
         acknowledge(pipeline, coordinate)
 
 
+def test_what_the_audit_could_not_tell_may_be_acknowledged_one_by_one(pipeline: Pipeline) -> None:
+    audit_make(pipeline, [found(10, "unknown", "record trimmed"), found(20, "unknown")])
+    acknowledge(pipeline, "10")
+    with pytest.raises(Refused):
+        acknowledge(pipeline, "20")
+    Audit.objects.update(status="unknown", exit_code=3)
+    acknowledge(pipeline, "20")
+
+
 def test_a_range_asks_for_an_audit_that_stands_and_for_the_one_that_was_looked_at(pipeline: Pipeline) -> None:
     with pytest.raises(Refused, match="no audit stands"):
         preview(pipeline)
