@@ -248,6 +248,7 @@ SPECTACULAR_SETTINGS = {
         "DrillState": "recovery_api.models.DrillState",
         "IntentState": "recovery_api.models.IntentState",
         "PlanState": "recovery_api.models.PlanState",
+        "PurgeAnswer": ["no", "unknown", "yes"],
         "RecoveryState": "recovery_api.models.RecoveryState",
         "TokenState": ["standing", "expired", "revoked"],
         "RecoveryOutcome": "recovery_api.models.RecoveryOutcome",

@@ -100,13 +100,15 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     """Offers again every intent whose worker went silent, wakes workers for what waits; lapses old approvals.
 
     Audits that are due are asked for first, so that workers are woken for them, too. Recoveries that nobody works on are
-    settled; contents that somebody read go when their time is over; drills that are due are asked for. `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
+    settled; omissions and contents that somebody read go when their time is over; drills that are due are asked for.
+    `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
     proves nothing yet: whoever lives beats within seconds, and the next sweep sees it.
     """
     from recovery_api.services.abandoned import recoveries_sweep
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep, intents_wake
+    from recovery_api.services.omissions import omissions_end
     from recovery_api.services.plans import plans_sweep
     from recovery_api.services.schedules import schedules_sweep
     from recovery_api.services.workers import workers_forget
@@ -118,6 +120,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     intents_sweep(now)
     recoveries_sweep(now)
     plans_sweep(now)
+    omissions_end()
     event_contents_purge(now)
     drills_sweep(now)
     workers_forget(now)

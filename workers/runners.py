@@ -29,7 +29,17 @@ from workers.drills.running import drill_run
 from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
-from workers.recovery import auditing, connections, giving_up, planning, reading, settling, sink_readings, strategies
+from workers.recovery import (
+    auditing,
+    connections,
+    dead_letters,
+    giving_up,
+    planning,
+    reading,
+    settling,
+    sink_readings,
+    strategies,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -154,6 +164,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.RECOVER: strategies.recovery_run,
         IntentAction.SETTLE: settling.settle_run,
         IntentAction.EVENT_READ: reading.event_read,
+        IntentAction.OMISSION_LOOK_UP: dead_letters.export_look_up,
         IntentAction.SINK_READ: sink_readings.sink_read,
         IntentAction.SINK_INSTALL: sink_readings.sink_install,
         IntentAction.DRILL: drill_run,

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from dashboard.views import audits, certificates, events, findings, plans, recoveries, work
+import recovery_api.converters  # noqa: F401  registers `end_name`
+from dashboard.views import audits, certificates, events, findings, omissions, plans, recoveries, work
 
 urlpatterns = [
     path("audits/<uuid:audit_id>/", audits.audit_show, name="audit"),
@@ -10,6 +11,13 @@ urlpatterns = [
     path("event/", events.event_show, name="finding"),
     path("event/read/", events.event_read, name="event-read"),
     path("contents/<uuid:intent_id>/", events.event_content, name="event-content"),
+    path("pipelines/<end_name:name>/omissions/", omissions.omissions, name="omissions"),
+    path("pipelines/<end_name:name>/omissions/acknowledge/", omissions.acknowledge, name="omission-acknowledge"),
+    path("pipelines/<end_name:name>/omissions/withdraw/", omissions.withdraw, name="omission-withdraw"),
+    path("pipelines/<end_name:name>/omissions/preview/", omissions.preview_make, name="omission-preview-make"),
+    path("pipelines/<end_name:name>/omissions/import/", omissions.export_import, name="omission-import"),
+    path("pipelines/<end_name:name>/omissions/<uuid:preview_id>/", omissions.preview, name="omission-preview"),
+    path("pipelines/<end_name:name>/omissions/<uuid:preview_id>/confirm/", omissions.confirm, name="omission-confirm"),
     path("plans/<uuid:plan_id>/", plans.plan_show, name="plan"),
     path("plans/<uuid:plan_id>/approve/", plans.plan_approve, name="plan-approve"),
     path("plans/<uuid:plan_id>/apply/", plans.plan_apply, name="plan-apply"),

@@ -14,17 +14,19 @@ from django.utils import timezone
 from dashboard.access import actor
 from dashboard.forms import EndForm, initial_of, shown
 from dashboard.views.drills import drills_context
-from dashboard.views.errors import error_page, gone_page, refused
+from dashboard.views.errors import error_page, gone_page, refused, said
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.kinds import kind_get
 from recovery_api.models import LIVE_STATES, End, Intent, IntentAction, Plan, Sink, Source
 from recovery_api.models.plans import WAITING_STATES
+from recovery_api.purge_rows import purge_as_row
 from recovery_api.selectors.ends import sink_get, source_get
 from recovery_api.selectors.ends import sink_list as sinks
 from recovery_api.selectors.ends import source_list as sources
 from recovery_api.selectors.pairs import pipeline_allows
+from recovery_api.selectors.purging import purge_check
 from recovery_api.selectors.registry import end_history, pipelines_of
 from recovery_api.services.ends import connection_test_request, sink_update, source_update
 from recovery_api.services.presets import preset_filled
@@ -60,7 +62,21 @@ def end(request: HttpRequest, word: str, name: str) -> HttpResponse:
         found = end_get(word, name)
     except NotFound as error:
         return gone_page(request, MODELS[word], name, error)
-    return render(request, "ends/end.html", _context(word, found))
+    context = _context(word, found)
+    if isinstance(found, Source):
+        context |= _purge(request, found)
+    return render(request, "ends/end.html", context)
+
+
+def _purge(request: HttpRequest, source: Source) -> dict[str, Any]:
+    """What may be purged at the source, where the address asks for it."""
+    below = request.GET.get("below", "").strip()
+    if not below:
+        return {}
+    try:
+        return {"below": below, "purge": purge_as_row(purge_check(source, below))}
+    except FencepostError as error:
+        return {"below": below, "purge_error": said(error)}
 
 
 def end_test(request: HttpRequest, word: str, name: str) -> HttpResponse:

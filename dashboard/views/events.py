@@ -17,6 +17,7 @@ from dashboard.access import actor, may
 from dashboard.views.errors import errors_shown
 from recovery_api.domain.coordinates import Coordinate, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.models import LIVE_STATES, Audit, Plan
 from recovery_api.rows import finding_as_row
@@ -47,13 +48,17 @@ def event_show(request: HttpRequest) -> HttpResponse:
     is_live = intent is not None and intent.state in LIVE_STATES
     if request.htmx and not is_live:
         return HttpResponse(headers={"HX-Refresh": "true"})
+    found = finding_at(of, lane, held)
+    is_lost = any(row.finding == FindingWord.LOST and not row.is_acknowledged for row in found)
     context: dict[str, Any] = {
+        "is_lost": is_lost and pipeline.retired_at is None,
+        "acknowledge_url": reverse("omission-acknowledge", args=[pipeline.name]),
         "audit": of if isinstance(of, Audit) else None,
         "plan": of if isinstance(of, Plan) else None,
         "pipeline": pipeline,
         "lane": lane,
         "coordinate": coordinate_format(held, spelling),
-        "findings": [finding_as_row(spelling, row) for row in finding_at(of, lane, held)],
+        "findings": [finding_as_row(spelling, row) for row in found],
         "intent": intent,
         "is_live": is_live,
         "waiting": intent_waiting(intent, timezone.now()) if intent else None,

@@ -51,6 +51,9 @@ def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "following": following,
             "causes": sorted({group["cause"] for group in audit.groups if group["cause"]}),
             "kinds": words(FindingWord),
+            "may_hold_lost": query.get("finding", FindingWord.LOST) == FindingWord.LOST
+            and audit.lost_count > audit.acknowledged_count
+            and audit.pipeline.retired_at is None,
             "unlisted_count": max(audit.evidence_rows - audit.listed_count, 0),
             "unlisted_says": f"{audit.listed_count:,} of {audit.evidence_rows:,} findings are listed here.",
         },

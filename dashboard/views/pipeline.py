@@ -154,7 +154,7 @@ def _starts(recovery: Recovery | None) -> dict[str, Any]:
 
 
 def _history(found: Pipeline) -> dict[str, Any]:
-    omissions = list(omission_list(found)[: SHOWN + 1])
+    omissions = list(omission_list(found)[:SHOWN])
     items = list(ledger_items_open(found)[: SHOWN_ITEMS + 1])
     options = pipeline_options_parse(found.options)
     return {
@@ -165,8 +165,7 @@ def _history(found: Pipeline) -> dict[str, Any]:
             .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
         ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
-        "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
-        "has_more_omissions": len(omissions) > SHOWN,
+        "omissions": [(one, _spelled(one, found)) for one in omissions],
         "items": [(one, item_as_row(one)) for one in items[:SHOWN_ITEMS]],
         "has_more_items": len(items) > SHOWN_ITEMS,
         "ledger_lanes": [ledger_lane_as_row(one) for one in ledger_lane_rows(found)[:SHOWN_ITEMS]],

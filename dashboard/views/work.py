@@ -94,4 +94,6 @@ def _result_url(intent: Intent) -> str:
         return reverse("plan", args=[intent.plan_id])
     if "audit" in result:
         return reverse("audit", args=[result["audit"]])
+    if (preview := intent.arguments.get("preview")) and intent.pipeline is not None:
+        return reverse("omission-preview", args=[intent.pipeline.name, preview])
     return ""

@@ -132,6 +132,15 @@ class IntentAction(StrEnum):
         3,
         ("lane", "position", "ordinal"),
     )
+    OMISSION_LOOK_UP = (
+        "omission_look_up",
+        "Looking up a dead-letter export",
+        "Find the events of a dead-letter export at the source. Read only; a crash leaves the preview as it was.",
+        "default",
+        Urgency.WAITED_FOR,
+        3,
+        ("preview",),
+    )
     DRILL = (
         "drill",
         "Drill",

@@ -7,6 +7,7 @@ from typing import Any
 from recovery_api.domain.actors import by
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.omissions import Word
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
@@ -240,9 +241,49 @@ def event_lines(rows: list[Row]) -> list[str]:
 def omission_lines(rows: list[Row]) -> list[str]:
     return [
         f"{row['coordinate'] if row['lane'] == SINGLE_LANE else row['lane'] + '=' + row['coordinate']}  "
-        f"{row['acknowledged_by']}: {row['reason']}" + (" (withdrawn)" if row["withdrawn_at"] else "")
+        f"{row['acknowledged_by']}: {row['reason']}" + _omission_more(row)
         for row in rows
     ] or ["No omission is acknowledged."]
+
+
+def purge_lines(row: Row) -> list[str]:
+    """The answer first, then each pipeline's ground, then what may go and the transaction that a person runs."""
+    lines = []
+    for lane in row["lanes"]:
+        at = lane["below"] if lane["lane"] == SINGLE_LANE else f"{lane['lane']}={lane['below']}"
+        lines.append(f"May everything at or below {at} go? {lane['answer']}")
+        for one in lane["pipelines"]:
+            said = f"  {one['pipeline']}: {one['answer']}. " if one["pipeline"] else "  "
+            lines.append(f"{said}{one['says']} {one['remedy']}".rstrip())
+        lines.append(f"Highest coordinate that may go: {lane['highest'] or 'none'}")
+        lines.append(lane["transaction_says"])
+        if lane["transaction"]:
+            lines += ["", *lane["transaction"].split("\n"), ""]
+    return lines
+
+
+def preview_lines(row: Row) -> list[str]:
+    """What a preview would do, which lines of an export it left out, and how to confirm it."""
+    lines = [row["says"]]
+    for rejected in row["asked"].get("rejected_lines", []):
+        lines.append(f"Line {rejected['line']} rejected: {rejected['says']}")
+    if ignored := row["asked"].get("ignored_lines"):
+        lines.append(f"Lines ignored: {', '.join(ignored)}.")
+    if row["counts"] is None:
+        lines.append(_next("intents", "list"))
+    elif int(row["counts"].get(Word.OWED, 0)):
+        lines.append(_next("omissions", "confirm", row["pipeline"], row["preview"], "--reason", "WHY"))
+    return lines
+
+
+def _omission_more(row: Row) -> str:
+    """Its reference, its end, and what became of it."""
+    said = [f" ({row['reference']})"] if row["reference"] else []
+    if row["withdrawn_at"]:
+        return "".join([*said, " (withdrawn)"])
+    said += [f", until {row['until'][:16]}Z"] if row["until"] else []
+    said += [f", accepted all the same (seen {row['accepted_seen_at'][:16]}Z)"] if row["accepted_seen_at"] else []
+    return "".join(said)
 
 
 def _next(*words: Any) -> str:

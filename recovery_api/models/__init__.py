@@ -16,7 +16,7 @@ from recovery_api.models.generations import (
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
-from recovery_api.models.omissions import AcknowledgedOmission
+from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
 from recovery_api.models.recoveries import Recovery, RecoveryOutcome, RecoveryState, Wanted
@@ -49,9 +49,11 @@ __all__ = [
     "IntentState",
     "LedgerItem",
     "LedgerLane",
+    "OmissionPreview",
     "Pipeline",
     "Plan",
     "PlanState",
+    "PreviewedOmission",
     "Recovery",
     "RecoveryOutcome",
     "RecoveryState",

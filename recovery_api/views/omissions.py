@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from django.utils import timezone
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.moments import moment_read
 from recovery_api.rows import omission_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.omissions import omission_list
 from recovery_api.serializers.fields import Body, FlagWord, Text
+from recovery_api.serializers.omissions import OmissionsActShape
 from recovery_api.serializers.shapes import OmissionShape, page_of
-from recovery_api.services.omissions import omission_acknowledge, omission_withdraw
+from recovery_api.services.omissions import omission_acknowledge, omission_withdraw, omissions_withdraw
 from recovery_api.views.base import ApiView, answer
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
+
+OMISSION_OR_ACT = PolymorphicProxySerializer(
+    component_name="OmissionOrAct", serializers=[OmissionShape, OmissionsActShape], resource_type_field_name=None
+)
 
 
 class OmissionsQuery(PageQuery):
@@ -28,11 +36,16 @@ class OmissionBody(Body):
     coordinate = Text(help_text="In the source's spelling.")
     lane = Text(required=False, help_text="0, unless said.")
     reason = Text(help_text="Why this event is never to be delivered.")
+    reference = Text(required=False, help_text="A ticket's address or number.")
+    until = Text(
+        required=False, help_text="Then it is owed again by itself: 2026-11-28T22:30:00Z. For good, unless said."
+    )
 
 
 class WithdrawalBody(Body):
-    coordinate = Text(help_text="In the source's spelling.")
+    coordinate = Text(required=False, help_text="In the source's spelling.")
     lane = Text(required=False, help_text="0, unless said.")
+    act = Text(required=False, help_text="In place of a coordinate: everything that was acknowledged in this act.")
 
 
 class PipelineOmissions(ApiView):
@@ -71,6 +84,8 @@ class PipelineOmissions(ApiView):
             given["coordinate"],
             reason=given["reason"],
             lane=given.get("lane", SINGLE_LANE),
+            reference=given.get("reference", ""),
+            until=moment_read(given.get("until"), "until"),
             actor=actor(request),
             now=timezone.now(),
         )
@@ -80,8 +95,9 @@ class PipelineOmissions(ApiView):
 class PipelineOmissionWithdraw(ApiView):
     @operation(
         "withdraw_omission",
-        "Owe the coordinate again. Waiting plans lapse.",
-        answer=OmissionShape,
+        "Owe the coordinate, or everything of one act, again. Waiting plans lapse.\n\nA coordinate is answered with its "
+        "omission, an act with its count.",
+        answer={(200, "application/json"): OMISSION_OR_ACT},
         body=WithdrawalBody,
         is_named=True,
         errors=[404],
@@ -91,8 +107,16 @@ class PipelineOmissionWithdraw(ApiView):
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         given = WithdrawalBody.read(request.data)
+        pipeline = pipeline_get(name)
+        if ("act" in given) == ("coordinate" in given):
+            raise BadInput(
+                "coordinate", "is neither given alone nor left out for an act", "Give a coordinate, or an act."
+            )
+        if "act" in given:
+            count = omissions_withdraw(pipeline, given["act"], actor=actor(request), now=timezone.now())
+            return answer({"act": given["act"], "pipeline": pipeline.name, "count": count})
         omission = omission_withdraw(
-            pipeline_get(name),
+            pipeline,
             given["coordinate"],
             lane=given.get("lane", SINGLE_LANE),
             actor=actor(request),

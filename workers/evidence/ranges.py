@@ -25,6 +25,7 @@ from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
 from workers.evidence import schemas
+from workers.evidence.acknowledged import acknowledged_narrow, acknowledged_write
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
@@ -118,7 +119,7 @@ def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterato
 
 def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     range_ = spec.ranges[index]
-    question = spec.questions[range_.lane]
+    question = acknowledged_narrow(spec.questions[range_.lane], range_)
     with_key = question.scope is not None
     late = LateRows(question.frontier)
     history = _table(
@@ -141,6 +142,7 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     batch = batch_rows(verdict.findings, spec.excluded)
     stranded = _stranded(question, history, accepted)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
+    acknowledged_write(spec.evidence, index, range_.lane, question, verdict.findings, accepted)
     summary: dict[str, Any] = {
         "lane": range_.lane,
         "counts": verdict.counts,

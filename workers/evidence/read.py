@@ -65,11 +65,11 @@ class AuditRequest:
     found it, which this one is compared with. `attested_by`: who gave the owner's word, and when; `ids_attested_by`: the
     same of the word that no event id is used again.
 
-    `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
-    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found every id
-    of a lane, of a record that knows only ids. `ledger`: what earlier audits saw (None: nothing is remembered, and nothing
-    is told). `clock`: the one clock that orders readings. `sink` is the record; `delivery` the end that is fired into,
-    None: the record itself.
+    `acknowledged`, by lane: a table of position and ordinal of what a person took out of the obligation; `approved` is the
+    evidence directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found
+    every id of a lane, of a record that knows only ids. `ledger`: what earlier audits saw (None: nothing is remembered, and
+    nothing is told). `clock`: the one clock that orders readings. `sink` is the record; `delivery` the end that is fired
+    into, None: the record itself.
 
     `aged`: an audit by its schedule, which judges each lane at what was pinned a window ago (domain.schedules), as far as
     that is safe now; a lane that is not named, or of another incarnation, is not judged.
@@ -85,7 +85,7 @@ class AuditRequest:
     attested_by: str = ""
     ids_attested_by: str = ""
     scope: tuple[str, ...] | None = None
-    acknowledged: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    acknowledged: Mapping[str, pa.Table] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
     aged: Mapping[str, PinnedLane] | None = None
     width: Width = Width.PAYLOAD
@@ -247,21 +247,13 @@ def _question(
         f = known.frontier
     heads = [one for one in (reading.head if reading else None, known.head if known else None) if one is not None]
     is_head_known = reading is not None and source_reading.is_complete and not source_reading.rows_go
-    acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
         frontier=f,
         journal_head=max(heads, default=None) if is_head_known else None,
         floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
-        acknowledged=pa.table(
-            {
-                "position": pa.array([c.position for c in acknowledged], pa.int64()),
-                "ordinal": pa.array([c.ordinal for c in acknowledged], pa.int64()),
-            }
-        )
-        if acknowledged
-        else None,
+        acknowledged=request.acknowledged.get(lane),
         has_journal=False,
         is_history_whole=source_reading.is_complete,
         rows_go=source_reading.rows_go,

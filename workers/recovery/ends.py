@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from django.conf import settings
 from django.utils import timezone
@@ -35,7 +36,7 @@ from recovery_api.selectors.ledger import (
     ledger_lanes,
     ledger_token,
 )
-from recovery_api.selectors.omissions import acknowledged_by_lane
+from recovery_api.selectors.omissions import AcknowledgedLane, acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.protocols.appended import AppendedDelivery
@@ -150,7 +151,7 @@ def request_make(
         frontier=dict(frontier or {}),
         aged=aged,
         scope=None if pipeline.scope is None else tuple(pipeline.scope),
-        acknowledged=acknowledged_by_lane(pipeline),
+        acknowledged={lane: acknowledged_table(found) for lane, found in acknowledged_by_lane(pipeline).items()},
         certified={lane: Certified(*found) for lane, found in certified_by_lane(pipeline).items()},
         proven=safe_from_rows(pins["safe"]) if plan else {},
         remembered={} if plan else remembered_make(pipeline),
@@ -189,6 +190,10 @@ def ledger_make(pipeline: Pipeline, is_rebased: bool = False) -> Ledger:
         return epoch_digest(scope=scope, **ends, incarnations=[source_incarnation, sink_incarnation])
 
     return Ledger(ledger_lanes(pipeline), items, epoch, token, is_rebased, ledger_inherited(pipeline))
+def acknowledged_table(found: AcknowledgedLane) -> pa.Table:
+    """A lane's acknowledged coordinates as the kernel takes them: position and ordinal."""
+    columns = {"position": found.positions, "ordinal": found.ordinals}
+    return pa.table({name: np.frombuffer(held, ">i8").astype(np.int64) for name, held in columns.items()})
 
 
 @contextmanager

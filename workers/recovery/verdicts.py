@@ -23,7 +23,9 @@ from recovery_api.domain.verdicts import Below, LaneCounts, Total, Verdict, verd
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
+from recovery_api.services.omissions import omissions_accepted
 from workers.connectors.readings import LaneReading, SafeFrontier
+from workers.evidence.acknowledged import acknowledged_read
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.ledger import decided_given, is_seen_below, ledger_doubts, ledger_learn, ledger_row
@@ -63,6 +65,7 @@ def audit_write(
     is_scheduled = bool(intent and intent.arguments.get("is_scheduled"))
     counts = [verdict.counts for verdict in judged.values()]
     late_refute(pipeline, found, but)
+    _accepted_tell(pipeline, found)
     return audit_record(
         pipeline,
         status=total.status,
@@ -107,6 +110,12 @@ def audit_write(
         waiting=waiting_of(found),
         learnt=ledger_learn(pipeline, found, {lane: verdict.given for lane, verdict in judged.items()}),
     )
+
+
+def _accepted_tell(pipeline: Pipeline, found: Evidence) -> None:
+    """What somebody acknowledged and the record holds all the same is marked so."""
+    for lane, positions, ordinals in acknowledged_read(found.directory):
+        omissions_accepted(pipeline, lane, positions, ordinals, found.record_read_at)
 
 
 def _matching(counts: Sequence[LaneCounts]) -> str:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.errors import BadInput, UnknownOption
 from recovery_api.domain.points import Compared, Point, Value, points_compared
 
@@ -39,6 +39,18 @@ class Option:
     maximum: int | None = None
     decides: bool = False
     is_word: bool = False
+
+
+RESTORE_WINDOW = "restore_window_seconds"
+RESTORE_OPTION = Option(
+    RESTORE_WINDOW,
+    "How far back a restore or a fail-over may take this sink. What it accepted since then is not let go at the source:"
+    " purge_check waits for it.",
+    type="integer",
+    minimum=1,
+    maximum=10 * 365 * 86_400,
+)
+"""Of a sink. It decides nothing about which rows count."""
 
 
 class HasOptions(Protocol):
@@ -101,6 +113,10 @@ def _no_gaps(options: Options) -> Gaps | None:
     return None
 
 
+def _no_purge(options: Options, at: Coordinate, counted: Mapping[str, str], since: str) -> str:
+    return ""
+
+
 def _nothing(options: Options) -> frozenset[Ability]:
     return frozenset()
 
@@ -123,7 +139,8 @@ class Kind:
     a row means (None: nothing), what becomes of old rows. `installer`: what is installed for it, if anything.
     `abilities`: what may be asked of its connector at most; `withheld`: which of them parsed options take away.
     `declares`: what parsed options say of a sink's points beyond its abilities; `tests`: how its test finds each out.
-    `is_in_process`: it lives in one process's memory, so the tasks of a job run there, too, and it is offered to nobody.
+    `purge`: the transaction that a person runs to delete the history at or below a coordinate, bound to what an audit
+    (`since`) counted there; empty: none can be written for it. `is_in_process`: it lives in one process's memory, so the tasks of a job run there, too, and it is offered to nobody.
     """
 
     name: str
@@ -145,6 +162,7 @@ class Kind:
     shows: tuple[str, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
     is_in_process: bool = False
+    purge: Callable[[Options, Coordinate, Mapping[str, str], str], str] = _no_purge
 
 
 KINDS = {

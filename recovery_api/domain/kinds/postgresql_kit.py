@@ -9,7 +9,7 @@ from typing import Any
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
-from recovery_api.domain.kinds.base import Installer, Kind, Option
+from recovery_api.domain.kinds.base import RESTORE_OPTION, Installer, Kind, Option
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
 from recovery_api.domain.points import FOR_GOOD, Point, Value
 
@@ -153,6 +153,7 @@ KIND = Kind(
     ),
     options=(
         *CONNECTION_OPTIONS,
+        RESTORE_OPTION,
         Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
         Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
         Option("target_schema", "The schema of the mapped target table.", default="public"),

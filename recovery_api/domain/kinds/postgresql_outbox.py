@@ -17,6 +17,7 @@ from recovery_api.domain.kinds.postgresql_mapping import (
     mapping_check,
     spelling_of,
 )
+from recovery_api.domain.kinds.postgresql_purge import purge_sql
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
@@ -137,6 +138,7 @@ KIND = Kind(
     spelling=spelling_of,
     gaps=gaps_of,
     retention=retention_of,
+    purge=purge_sql,
     example={
         "connection": "env:FENCEPOST_END_ORDERS",
         "table": "outbox",

@@ -10,7 +10,7 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import is_by_event_id
-from recovery_api.domain.kinds.base import Kind, Option
+from recovery_api.domain.kinds.base import RESTORE_OPTION, Kind, Option
 from recovery_api.domain.kinds.postgresql_ids import IDENTITY_OPTIONS, ids_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 from recovery_api.domain.points import FOR_GOOD, Point, Value
@@ -60,6 +60,7 @@ KIND = Kind(
         *CONNECTION_OPTIONS,
         *(replace(one, is_required=False) if one.name == "coordinate" else one for one in MAPPING_OPTIONS),
         *IDENTITY_OPTIONS,
+        RESTORE_OPTION,
         Option(
             "digest",
             "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits.",

@@ -106,9 +106,9 @@ def test_schemathesis_finds_no_failure_against_the_running_api(
     )
     for create, kind in ((source_create, "paper_source"), (sink_create, "paper_sink")):
         create("mail", kind, {"path": "p"}, actor="x", now=now)
+    omission_acknowledge(pipeline, "7", reason="r", actor="x", now=now)
     audit = make_audit(pipeline, timezone.now(), findings=[])
     intent = audit_request(pipeline, actor="x", now=now, wake=False)
-    omission_acknowledge(pipeline, "7", reason="r", actor="x", now=now)
     api = make_api(User.objects.create_superuser("root"))
     config = tmp_path / "schemathesis.toml"
     ids = {"audit": audit.id, "plan": approved_plan.id, "recovery": recovery.id, "intent": intent.id}

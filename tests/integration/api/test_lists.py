@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from recovery_api.models import (
+    AcknowledgedOmission,
     Audit,
     Claim,
     Event,
@@ -65,7 +66,9 @@ def fill(pipeline, now, count):
         for owner in (one, pipeline):
             make_audit(owner, at)
             audit_request(owner, actor="x", now=at, wake=False)
-        omission_acknowledge(pipeline, str(number), reason="r", actor="x", now=now)
+        AcknowledgedOmission.objects.create(
+            pipeline=pipeline, lane="0", position=number, reason="r", acknowledged_by="x", acknowledged_at=now
+        )
         seen = Audit.objects.filter(pipeline=pipeline).latest("started_at")
         told = {"pipeline": pipeline, "epoch": "e", "lane": str(number)}
         LedgerLane.objects.create(**told, audit=seen, read_at=at)

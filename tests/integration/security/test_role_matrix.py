@@ -67,8 +67,6 @@ def test_every_write_is_an_act_or_has_its_reason() -> None:
         "sample-contents POST",  # REST takes the same at the intent's content
         "api-pipeline-test POST",  # pages test each end
         "api-sink-drill-schedule POST",  # on the page it is an option of the sink
-        "api-pipeline-omissions POST",  # not on pages yet
-        "api-pipeline-omission-withdraw POST",
     }
 
 

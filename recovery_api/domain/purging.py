@@ -1,0 +1,158 @@
+"""May what lies at or below a coordinate be purged at the source? Yes, no until something happens, or unknown.
+
+The law: a row may go only where every pipeline that owes it has read both ends up to there, found nothing open there, and
+did so longer ago than its sink can be taken back by a restore. Without that evidence the answer is *unknown*, never yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.findings import ABSENCES, Cause, FindingWord
+from recovery_api.domain.outcomes import EXIT_DONE, EXIT_OWED, EXIT_UNKNOWN
+
+
+class Answer(StrEnum):
+    """What is said of one pipeline, and of all of them together. A row: the word, the exit code of a cron job."""
+
+    exit_code: int
+
+    def __new__(cls, word: str, exit_code: int = EXIT_UNKNOWN) -> Answer:
+        row = str.__new__(cls, word)
+        row._value_ = word
+        row.exit_code = exit_code
+        return row
+
+    NO = "no", EXIT_OWED
+    """Something forbids it that is named."""
+    UNKNOWN = "unknown", EXIT_UNKNOWN
+    """The evidence does not reach. Nothing may go."""
+    YES = "yes", EXIT_DONE
+
+
+def needs_row(finding: str, cause: str) -> bool:
+    """Whether the source's row is still needed for what an audit found: to send it, or to decide about it.
+
+    A duplicate, and what was never committed, needs none.
+
+    >>> needs_row("lost", ""), needs_row("premature", "altered"), needs_row("duplicate", "")
+    (True, True, False)
+    """
+    if finding == FindingWord.LOST:
+        return True
+    if finding == FindingWord.PREMATURE:
+        return cause == Cause.ALTERED
+    return finding == FindingWord.UNKNOWN and cause in ABSENCES
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The lowest thing in a lane that needs its row. `at` None: it may be any. `remedy`: what would close it."""
+
+    at: Coordinate | None
+    says: str
+    remedy: str
+
+    def forbids(self, below: Coordinate) -> bool:
+        return self.at is None or self.at <= below
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one audit that is not void says of a lane. `lowest`: the lowest open item that it found; None: none.
+
+    `given`: what it rests on besides what was read, as *given …* goes on.
+    """
+
+    read_at: datetime
+    frontier: Coordinate
+    frontier_says: str
+    is_standing: bool
+    is_unknown: bool
+    lowest: Open | None = None
+    given: tuple[str, ...] = ()
+
+    def is_clear(self, below: Coordinate) -> bool:
+        """Whether it reached as far, and found nothing open there."""
+        is_open = self.lowest is not None and self.lowest.forbids(below)
+        return self.frontier >= below and not self.is_unknown and not is_open
+
+
+@dataclass(frozen=True, slots=True)
+class Owing:
+    """One active pipeline on the source. `restored`: what is said of its sink where that was restored and is not settled.
+
+    `work`: what open plans and recoveries still send, lowest first. `restore_window`: how far back a restore may take the
+    sink; None: not declared.
+    """
+
+    pipeline: str
+    sink: str
+    stale_after: timedelta
+    looks: Sequence[Look]
+    work: Sequence[Open] = ()
+    restored: str = ""
+    restore_window: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer for one pipeline. `until`: from when on it is yes if nothing else changes; None: no clock brings it."""
+
+    pipeline: str
+    answer: Answer
+    says: str
+    remedy: str = ""
+    until: datetime | None = None
+
+
+def purge_said(owing: Owing, below: Coordinate, below_says: str, now: datetime) -> Said:
+    """Whether the pipeline lets go what lies at or below `below` of one lane. The first ground that forbids it is told."""
+
+    def said(answer: Answer, says: str, remedy: str = "", until: datetime | None = None) -> Said:
+        return Said(owing.pipeline, answer, says, remedy, until)
+
+    again = f"Run manage.py audit {owing.pipeline}."
+    if owing.restored:
+        return said(
+            Answer.UNKNOWN, f"Its sink was restored: {owing.restored}", f"Settle sink {owing.sink}, then audit."
+        )
+    standing = sorted((one for one in owing.looks if one.is_standing), key=lambda one: one.read_at)
+    reaching = [one for one in standing if one.frontier >= below]
+    if not reaching:
+        furthest = max(standing, key=lambda one: one.frontier, default=None)
+        got = f" The furthest reached {furthest.frontier_says}." if furthest else " None stands."
+        return said(Answer.UNKNOWN, f"No audit that stands reached {below_says}.{got}", again)
+    deciding = reaching[-1]
+    later = [one for one in standing if one.read_at > deciding.read_at]
+    if any(one.is_unknown for one in (deciding, *later)):
+        return said(Answer.UNKNOWN, "Its newest audit could not tell.", again)
+    if now - deciding.read_at > owing.stale_after:
+        at = f"{deciding.read_at:%Y-%m-%d %H:%M} UTC"
+        return said(Answer.UNKNOWN, f"The audit that reached {below_says} is stale: it read at {at}.", again)
+    for item in (*(one.lowest for one in (deciding, *later)), *owing.work):
+        if item is not None and item.forbids(below):
+            return said(Answer.NO, item.says, item.remedy)
+    if owing.restore_window is not None:
+        opened = [one.read_at for one in owing.looks if one.lowest is not None and one.lowest.forbids(below)]
+        clear = [one.read_at for one in owing.looks if one.is_clear(below) and all(one.read_at > at for at in opened)]
+        if (until := min(clear) + owing.restore_window) > now:
+            window = f"{owing.restore_window.total_seconds():,.0f} s"
+            says = f"A restore may take sink {owing.sink} back by {window}, to before what was accepted lately."
+            return said(Answer.NO, says, f"It may go from {until:%Y-%m-%d %H:%M:%S} UTC on.", until)
+    given = f", given {' and '.join(deciding.given)}" if deciding.given else ""
+    return said(Answer.YES, f"Nothing at or below {below_says} is open{given}.")
+
+
+def answers_together(said: Iterable[Said]) -> Answer:
+    """The worst counts; of no pipeline at all nothing is known.
+
+    >>> answers_together([]).value, answers_together([Said("a", Answer.YES, ""), Said("b", Answer.UNKNOWN, "")]).value
+    ('unknown', 'unknown')
+    """
+    found = {one.answer for one in said}
+    return next((answer for answer in Answer if answer in found), Answer.UNKNOWN)

@@ -1,0 +1,57 @@
+"""Acknowledged coordinates beside the evidence: cut to a range, and which of them the record holds all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workers.connectors.readings import CoordinateRange
+from workers.evidence.kernel import LaneQuestion
+from workers.evidence.kernel.questions import rows_of
+from workers.evidence.store import part_write
+
+KEYS = ["position", "ordinal"]
+
+
+def acknowledged_narrow(question: LaneQuestion, range_: CoordinateRange) -> LaneQuestion:
+    """The question with the acknowledged coordinates of this range alone: what lies elsewhere cannot be met here."""
+    listed = question.acknowledged
+    if listed is None or listed.num_rows == 0 or (range_.low is None and range_.high is None):
+        return question
+    rows = rows_of(listed, by_payload=False)
+    inside = np.ones(len(rows), bool)
+    if range_.low is not None:
+        inside &= ~rows.below(range_.low)
+    if range_.high is not None:
+        inside &= rows.below(range_.high)
+    return replace(question, acknowledged=listed.filter(pa.array(inside)))
+
+
+def acknowledged_write(
+    directory: str, index: int, lane: str, question: LaneQuestion, findings: pa.Table, accepted: pa.Table
+) -> None:
+    """Keeps the acknowledged coordinates that the record holds, and neither as lost nor as altered: accepted all the same."""
+    listed = question.acknowledged
+    if listed is None or listed.num_rows == 0 or accepted.num_rows == 0:
+        return
+    if "ordinal" not in listed.column_names:
+        listed = listed.append_column("ordinal", pa.array(np.zeros(listed.num_rows, np.int64)))
+    held = listed.join(accepted.select(KEYS), KEYS, join_type="left semi")
+    wrong = pc.is_in(findings["finding"], value_set=pa.array(["lost", "premature"], findings["finding"].type))
+    held = held.join(findings.filter(wrong).select(KEYS), KEYS, join_type="left anti")
+    if held.num_rows:
+        lanes = pa.array([lane] * held.num_rows, pa.string())
+        part_write(directory, f"acknowledged-{index:05d}", held.append_column("lane", lanes))
+
+
+def acknowledged_read(directory: str) -> Iterator[tuple[str, list[int], list[int]]]:
+    """(lane, positions, ordinals) of what was acknowledged and is accepted all the same, part by part."""
+    for part in sorted(Path(directory).glob("acknowledged-*.parquet")):
+        table = pq.read_table(part)
+        yield str(table["lane"][0]), table["position"].to_pylist(), table["ordinal"].to_pylist()
