@@ -190,6 +190,8 @@ def ledger_make(pipeline: Pipeline, is_rebased: bool = False) -> Ledger:
         return epoch_digest(scope=scope, **ends, incarnations=[source_incarnation, sink_incarnation])
 
     return Ledger(ledger_lanes(pipeline), items, epoch, token, is_rebased, ledger_inherited(pipeline))
+
+
 def acknowledged_table(found: AcknowledgedLane) -> pa.Table:
     """A lane's acknowledged coordinates as the kernel takes them: position and ordinal."""
     columns = {"position": found.positions, "ordinal": found.ordinals}
