@@ -39,7 +39,7 @@ def test_what_was_attested_is_kept_as_it_was_given() -> None:
         ("certainly", "is not an attestation"),
         ("", "is not an attestation"),
         (RELAY_DRAINED, "neither since when nor by whom"),
-        (f"{RELAY_DRAINED} since yesterday by ada", "is no time"),
+        (f"{RELAY_DRAINED} since yesterday by ada", "is not a time"),
         (f"{RELAY_DRAINED} since 2026-11-28T17:40:00 by ada", "in which time zone"),
         (f"{RELAY_DRAINED} since 2026-11-28T17:40:00+00:00 by ", "neither since when nor by whom"),
         (f"{RELAY_DRAINED} since 2026-11-28T18:00:01+00:00 by ada", "has not come yet"),

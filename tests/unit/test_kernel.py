@@ -95,14 +95,6 @@ def test_where_rows_go_once_delivered_an_entry_that_nobody_saw_committed_is_unkn
     }
 
 
-def test_the_entry_at_the_frontier_of_an_earlier_audit_is_certified_as_those_below_it():
-    """It was judged with them: a purge up to a certified frontier leaves nothing unknown."""
-    history, accepted = side([20], [1]), side([9, 10, 20], [1, 1, 1], entry=pa.array([1, 2, 3], pa.int64()))
-    seen = {"certified_below": Coordinate(10), "certified_entry": 2}
-    counts, findings = judged(history, accepted, floor=Coordinate(20), has_journal=False, **seen)
-    assert found(findings, "unknown") == [] and counts.justification_unknown == 0
-
-
 def test_an_altered_entry_leaves_its_obligation_lost_and_hidden_from_keyed_matching():
     counts, findings = judged(side([1, 2], [1, 1]), side([1, 2], [1, 9]))
     lost, premature = findings.to_pylist()

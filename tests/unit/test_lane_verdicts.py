@@ -7,11 +7,12 @@ from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.ledger.lanes import LaneFound, LaneKnown
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.evidence.read import Certified, Evidence, LaneEvidence
+from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.outcomes import not_as_approved
 from workers.recovery.verdicts import lane_verdicts, weaknesses
 
@@ -62,20 +63,21 @@ def test_an_end_that_was_not_read_whole_makes_its_lanes_verdict_unknown() -> Non
     assert "The acceptance record could not be read whole. A policy hides rows." in made.unknown_because
 
 
-def dropped_below(floor: int, certified: Certified | None, **more: Any) -> Evidence:
+def dropped_below(floor: int, known: LaneKnown | None, **more: Any) -> Evidence:
     """The source has dropped what lies below the floor, of which the record shows nothing that is not justified."""
     found = evidence(**more)
     lane = found.lanes["0"]
-    lane = replace(lane, reading=replace(lane.reading, floor=Coordinate(floor)))
-    return replace(found, lanes={"0": lane}, certified={"0": certified} if certified else {})
+    seen = LaneFound(NINE, Coordinate(floor), Coordinate(floor))
+    lane = replace(lane, reading=replace(lane.reading, floor=Coordinate(floor)), known=known, found=seen)
+    return replace(found, lanes={"0": lane})
 
 
 def test_an_earlier_audit_stands_for_what_was_dropped_only_where_the_record_would_show_what_it_lost_since() -> None:
-    """A record that gives its entries no number may have been put back to an earlier state, and looks whole without them."""
-    seen = Certified(NINE, 40, ())
+    """A record that does not show who admitted an entry may have been put back to an earlier state, and looks whole."""
+    seen = LaneKnown(NINE, Coordinate(1), admitted_below=40)
     assert lane_verdicts(dropped_below(5, seen))["0"].status is Status.EXACTLY_ONCE
-    for certified in (None, Certified(NINE, None, ()), Certified(Coordinate(4), 40, ())):
-        made = lane_verdicts(dropped_below(5, certified))["0"]
+    for known in (None, replace(seen, admitted_below=None), replace(seen, frontier=Coordinate(4))):
+        made = lane_verdicts(dropped_below(5, known))["0"]
         assert made.status is Status.UNKNOWN
         assert any("below the floor" in reason for reason in made.unknown_because)
 

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
-    "/": 10,
-    "/?status=owed": 10,
+    "/": 11,
+    "/?status=owed": 11,
     "/tokens/": 6,
     "/tokens/everybody/": 5,
     "/timeline/": 4,
