@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from recovery_api.domain.capabilities import APART, Archetype, Capability
 from recovery_api.domain.errors import BadInput, Refused
@@ -96,6 +98,35 @@ def test_a_record_alone_is_no_delivery(db, now):
     assert not Pipeline.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_one_record_and_anothers_delivery_are_held_apart_where_both_are_registered_at_once(now):
+    """Neither sees the other's row before it waits: the check under the lock on the sink decides."""
+    source, inbox, kit = source_make("orders", now), record_make("inbox", now), delivery_make("kit", now)
+
+    def second():
+        try:
+            pipeline_create("second", source, inbox, delivery=kit, now=now, **BY)
+        finally:
+            connection.close()
+
+    waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND %s = ANY(pg_blocking_pids(pid)))"
+    moment = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            pipeline_create("first", source, kit, now=now, **BY)
+            cursor.execute("SELECT pg_backend_pid()")
+            own = cursor.fetchone()
+            asked = pool.submit(second)
+            while not asked.done():
+                cursor.execute(waits, own)
+                if cursor.fetchone() == (True,):
+                    break
+                moment.wait(0.02)
+        with pytest.raises(Refused, match="sink kit already serves pipeline first"):
+            asked.result()
+    assert Pipeline.objects.count() == 1
+
+
 @pytest.mark.parametrize(
     ("sink", "delivery", "named"),
     [("inbox", None, "inbox"), ("kit", None, "kit"), ("other", "kit", "kit"), ("other", "alone", "alone")],
@@ -152,10 +183,15 @@ def test_a_test_of_either_end_voids_a_plan_that_the_pair_does_not_allow(pair, no
     assert plan.state == "lapsed"
 
 
-def test_other_options_of_the_delivery_void_its_plans_and_no_audit(pair, now, later):
+def test_other_options_of_the_delivery_void_its_plans_and_no_audit(db, now, later):
+    options = {"connection": "env:FENCEPOST_END_MAIL", "table": "mails", "coordinate": ["id"], "is_effect": True}
+    table = sink_create("mails", "postgresql_table", options, now=now, **BY)
+    pair = pipeline_create("mail", source_make("orders", now), record_make("inbox", now), delivery=table, now=now, **BY)
     audit = audit_record(pair, status="unknown", exit_code=3, now=now, started_at=now, is_full=True, says="Judged.")
+    with pytest.raises(Refused, match="mail is delivered through it"):
+        sink_update(table, {**options, "is_effect": False}, now=now, **BY)
     plan = make_ready(pair, now)
-    sink_update(pair.delivery, {"name": "another"}, now=later(seconds=1), **BY)
+    sink_update(table, {**options, "filter": "kind = 'mail'"}, now=later(seconds=1), **BY)
     plan.refresh_from_db()
     audit.refresh_from_db()
     assert plan.state == "lapsed" and audit.void_since is None
