@@ -112,14 +112,14 @@ def unseen_find(known: LaneKnown | None, found: LaneFound) -> Unseen | None:
 
 def _unseen_now(known: LaneKnown | None, found: LaneFound) -> Unseen | None:
     lowest = found.lowest
-    if known is None or known.frontier is None:
+    if known is None or known.frontier is None or known.lowest is None:
         if lowest is not None and found.first_number is not None:
             return Unseen(None, lowest) if lowest.position > found.first_number else None
         if found.floor is not None:
             return Unseen(None, found.floor)
         earliest = known.earliest if known else None
         return Unseen(None, lowest) if earliest is not None and lowest is not None and lowest > earliest else None
-    if lowest is None or lowest <= known.frontier or known.lowest is None:
+    if lowest is None or lowest <= known.frontier:
         return None
     is_next = found.step is not None and lowest.position <= known.frontier.position + found.step
     return None if is_next or known.lowest == lowest else Unseen(known.frontier, lowest)
