@@ -130,6 +130,9 @@ def preview(request: HttpRequest, name: str, preview_id: UUID) -> HttpResponse:
     if found.counts is None:
         by_preview = {"action": IntentAction.OMISSION_LOOK_UP, "arguments": {"preview": str(found.pk)}}
         intent = Intent.objects.filter(pipeline=pipeline, **by_preview).order_by("-created_at").first()
+    is_live = intent is not None and intent.state in LIVE_STATES
+    if request.htmx:  # the page asks again while a worker is at it
+        return HttpResponse(status=204) if is_live else HttpResponse(headers={"HX-Refresh": "true"})
     return render(
         request,
         "omissions/preview.html",
@@ -141,7 +144,7 @@ def preview(request: HttpRequest, name: str, preview_id: UUID) -> HttpResponse:
             "counts": [(word.many, counts[word]) for word in Word if word in counts],
             "asked": _asked(found),
             "intent": intent,
-            "is_live": intent is not None and intent.state in LIVE_STATES,
+            "is_live": is_live,
             "waiting": intent_waiting(intent, timezone.now()) if intent else None,
         },
     )

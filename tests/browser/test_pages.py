@@ -18,10 +18,12 @@ from playwright.sync_api import Page, expect
 
 from recovery_api.domain.access import PAGES
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.models import Recovery, RecoveryState
+from recovery_api.models import AcknowledgedOmission, Recovery, RecoveryState
+from recovery_api.selectors.findings import FindingFilter
 from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
+from recovery_api.services.omission_previews import omissions_preview
 from recovery_api.services.plans import plan_lapse, plan_request
 from recovery_api.services.tokens import token_create
 from tests.browser.conftest import WAIT_MS, Worker, axe_violations
@@ -45,14 +47,32 @@ class TriedEnd(NamedTuple):
     options: dict[str, Any]
 
 
+def omission_make(world: World) -> None:
+    """An acknowledged omission that says all that one can say, of a coordinate that nobody else looks at."""
+    now = timezone.now()
+    AcknowledgedOmission.objects.create(
+        pipeline=world.pipeline,
+        lane="0",
+        position=0,
+        reason="A test order that no consumer will ever take. " * 3,
+        reference="https://tickets.example/browse/OPS-7-with-a-long-address-that-has-no-blank-in-it",
+        until=now + timedelta(days=1),
+        acknowledged_by="ada",
+        acknowledged_at=now,
+        accepted_seen_at=now,
+    )
+
+
 @pytest.fixture
 def addresses(world: World) -> Callable[[], dict[str, str]]:
     """Everything there can be to look at: an audit, a plan, a recovery with its certificate, an event that was read."""
 
     def make() -> dict[str, str]:
         audit = world.audit()
+        preview = omissions_preview(world.pipeline, FindingFilter(), actor="ada", now=timezone.now())
         recovery = world.recover()
         plan = world.plan()
+        omission_make(world)
         first = audit.listing.order_by("number").first()
         at = Coordinate(first.position, first.ordinal)
         intent = run(event_read_request(world.pipeline, "0", at, actor="ada", now=timezone.now(), wake=False))
@@ -85,6 +105,8 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
             **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},
             "pipeline-timeline": [world.pipeline.name],
+            "omissions": [world.pipeline.name],
+            "omission-preview": [world.pipeline.name, preview.pk],
         }
         there = {name for name in get_resolver().reverse_dict if isinstance(name, str)}
         names = [name for name, method in PAGES if method == "GET" and name in there]
@@ -92,6 +114,7 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             name: reverse(name, args=arguments.get(name, [])) for name in names if name not in NOT_PAGES | FRAGMENTS
         }
         found["finding"] += f"?audit={audit.id}&lane=0&at={world.coordinate('k0')}"
+        found["may be purged"] = f"{found['source']}?below={world.coordinate('k0')}"
         found["plan nothing owed"] = reverse("plan", args=[plan.id])
         found["not found"] = reverse("plan", args=[audit.id])
         return found

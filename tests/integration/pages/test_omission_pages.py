@@ -64,7 +64,8 @@ def test_an_export_is_uploaded_and_waits_for_a_worker(
     address = reverse("omission-import", args=[pipeline.name])
     answer = client.post(address, {"export": SimpleUploadedFile("dead.csv", f"id,why\n{FIRST},x\nno,y\n".encode())})
     page = client.get(answer.url).content.decode()
-    assert "A worker looks the events up at the source." in page and 'http-equiv="refresh"' in page
+    assert "A worker looks the events up at the source." in page and f'hx-get="{answer.url}"' in page
+    assert client.get(answer.url, headers={"HX-Request": "true"}).status_code == 204
     intent = Intent.objects.get()
     assert intent.action == "omission_look_up"
     assert answer.url in client.get(reverse("work", args=[intent.pk])).content.decode()
