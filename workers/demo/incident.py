@@ -96,6 +96,15 @@ class RelayProcess:
         self.process.stdout.close()
 
 
+def relay_drain(world: World) -> tuple[RelayProcess, int]:
+    """A relay that read up to the safe frontier, delivered what there was and ended; and its exit code."""
+    relay = RelayProcess(world, "--reading", "safe", "--drain")
+    try:
+        return relay, relay.wait()
+    finally:
+        relay.kill()
+
+
 @dataclass(slots=True)
 class Incident:
     """What was done to the world, in numbers."""

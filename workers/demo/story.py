@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.demo.business import trade
-from workers.demo.incident import SLOW_REQUESTS, WRITERS, Incident, RelayProcess, highest_committed, incident_make
+from workers.demo.incident import SLOW_REQUESTS, WRITERS, Incident, highest_committed, incident_make, relay_drain
 from workers.demo.narrator import Narrator
 from workers.demo.oracle import Opinion, committed_above, letters_differ, opinion_form
 from workers.demo.recover import Operator, Said
@@ -185,11 +185,7 @@ class Story:
     def restart(self) -> None:
         world, tell = self.world, self.tell
         tell.step("The relay starts again, from the hand-over")
-        relay = RelayProcess(world, "--reading", "safe", "--drain")
-        try:
-            code = relay.wait()
-        finally:
-            relay.kill()
+        relay, code = relay_drain(world)
         accepted, absorbed = relay.words.get("accepted", 0), relay.words.get("absorbed", 0)
         tell.say(
             f"The sink gave it generation {relay.generation} and the position {relay.started_at}: everything up to there "

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from workers.demo.business import trade
-from workers.demo.incident import WRITERS, RelayProcess, highest_committed
+from workers.demo.incident import WRITERS, highest_committed, relay_drain
 from workers.demo.oracle import opinion_form
 from workers.demo.story import HOLDS, SEED, Ending, Story, agree
 from workers.demo.world import World
@@ -162,11 +162,7 @@ class TableStory(Story):
     def restart(self) -> None:
         tell = self.tell
         tell.step("The relay starts again, from its own cursor")
-        relay = RelayProcess(self.world, "--reading", "safe", "--drain")
-        try:
-            code = relay.wait()
-        finally:
-            relay.kill()
+        relay, code = relay_drain(self.world)
         accepted, absorbed = relay.words.get("accepted", 0), relay.words.get("absorbed", 0)
         tell.say(
             f"A table hands nothing over: it starts at {relay.started_at}, where it died, and sends again what came since. "
