@@ -39,7 +39,7 @@ def schedules_sweep(now: datetime) -> int:
     """How many audits that are due were asked for. Two sweeps at once ask for each once: the row's due time is guarded."""
     _settle(now)
     due = Schedule.objects.filter(next_due_at__lte=now, pipeline__retired_at__isnull=True)
-    return sum(_ask(one, now) for one in due.select_related("pipeline").order_by("next_due_at")[:AT_ONCE])
+    return sum(schedule_ask(one, now) for one in due.select_related("pipeline").order_by("next_due_at")[:AT_ONCE])
 
 
 def schedule_renew(pipeline: Pipeline) -> None:
@@ -136,8 +136,9 @@ def _settle(now: datetime) -> None:
             Schedule.objects.filter(pk=pipeline.pk, next_due_at__isnull=True).update(next_due_at=due)
 
 
-def _ask(schedule: Schedule, now: datetime) -> bool:
-    """Whether an audit was asked for. False: another sweep did, the last one is not over, or its schedule is off."""
+def schedule_ask(schedule: Schedule, now: datetime) -> bool:
+    """Whether an audit was asked for. False: another sweep did since `schedule` was read, the last audit is not over, or
+    its schedule is off."""
     pipeline, due = schedule.pipeline, schedule.next_due_at
     assert due is not None
     cadence, mine = _cadence(pipeline), Schedule.objects.filter(pk=schedule.pk, next_due_at=due)

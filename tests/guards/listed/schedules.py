@@ -37,7 +37,7 @@ GUARDS = (
         SERVICE,
         "        if not mine.update(next_due_at=following, last_due_at=due, due_at=unanswered):\n            return False\n",
         "        mine.update(next_due_at=following, last_due_at=due, due_at=unanswered)\n",
-        (f"{CONTROL}::test_two_sweeps_at_once_ask_once",),
+        (f"{CONTROL}::test_a_sweep_that_read_the_row_before_another_asked_and_was_answered_asks_for_nothing",),
     ),
     Guard(
         "what is due next is counted from when a worker started",

@@ -20,7 +20,7 @@ from recovery_api.services.intents import intent_fail, intent_take, intent_take_
 from recovery_api.services.pipelines import pipeline_update
 from recovery_api.services.recoveries import recovery_request
 from recovery_api.services.retirement import pipeline_retire
-from recovery_api.services.schedules import schedule_forget, schedules_sweep
+from recovery_api.services.schedules import schedule_ask, schedule_forget, schedules_sweep
 from tests.integration.control.conftest import FRONTIER, make_pipeline
 from workers.presence import sweep
 
@@ -139,6 +139,15 @@ def test_two_sweeps_at_once_ask_once(transactional_db, now, later):
     for thread in threads:
         thread.join()
     assert sum(found) == 5 and len(asked()) == 5
+
+
+def test_a_sweep_that_read_the_row_before_another_asked_and_was_answered_asks_for_nothing(pipeline, now, later):
+    schedules_sweep(now)
+    stale = Schedule.objects.select_related("pipeline").get()
+    assert schedules_sweep(later(minutes=6)) == 1
+    answered(asked()[0], later(minutes=6))
+    assert not schedule_ask(stale, later(minutes=6))
+    assert len(asked()) == 1 and Schedule.objects.get().due_at is None
 
 
 def test_no_second_audit_is_asked_for_while_one_is_queued_or_running(pipeline, now, later):
