@@ -100,7 +100,6 @@ GUARDS = (
         "recovery_api/services/sinks.py",
         "        ledger_void(pipeline, RESTORED, now)\n",
         "",
-        ("tests/integration/recovery/test_trouble.py::test_an_audit_after_a_restore_takes_nothing_as_certified",),
-        needs_spark=True,
+        (f"{CONTROL}::test_a_sink_found_restored_voids_the_ledger_of_its_pipeline",),
     ),
 )
