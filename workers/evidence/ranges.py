@@ -7,7 +7,7 @@ or speculative attempt leaves the same file; what comes back to the driver is on
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ from workers.connectors.registry import delivery_find, delivery_make, record_mak
 from workers.evidence import schemas
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
+from workers.evidence.blocks import Judged, range_judge_by_blocks
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
-from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.store import part_write
 from workers.spark.tasks import summary_row, tasks_run
 
@@ -78,23 +79,28 @@ class MeetSpec:
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
     earlier: Mapping[str, Coordinate] = field(default_factory=dict)
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
+    block_rows: int = 0
+    """Of how many events about the blocks are by which each range is judged, so that they can be kept. 0: as one."""
 
 
-def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
-    """One summary a range, in the order of `spec.ranges`.
+def ranges_judge(session: Any, spec: MeetSpec, wanted: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """One summary a range, in the order of `spec.ranges`; of those at the places in `wanted` alone, where some are.
 
     Raises: the first error that a task met, as itself.
     """
     Path(spec.evidence).mkdir(parents=True, exist_ok=True)
-    return tasks_run(session, len(spec.ranges), _over_ranges(spec))
+    places = list(range(len(spec.ranges))) if wanted is None else list(wanted)
+    return tasks_run(session, len(places), _over_ranges(spec, places))
 
 
-def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _over_ranges(
+    spec: MeetSpec, places: Sequence[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                lane = spec.ranges[index].lane
-                yield summary_row(index, lane, functools.partial(range_judge, spec, index))
+                place = places[index]
+                yield summary_row(index, spec.ranges[place].lane, functools.partial(range_judge, spec, place))
 
     return judge
 
@@ -110,7 +116,11 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         else iter(())
     )
     accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
-    verdict = judge_block(question, history, accepted)
+    verdict: BlockVerdict | Judged
+    if spec.block_rows:
+        verdict = range_judge_by_blocks(question, range_, history, accepted, spec.block_rows)
+    else:
+        verdict = judge_block(question, history, accepted)
     batch = batch_rows(verdict.findings, spec.excluded)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
     summary: dict[str, Any] = {
@@ -122,6 +132,8 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "history": history_fingerprint(history, question.frontier),
         "stranded": _stranded(question, history, accepted),
     }
+    if isinstance(verdict, Judged):
+        summary["blocks"] = verdict.blocks
     if range_.lane in spec.earlier:
         at = spec.earlier[range_.lane]
         is_same = at == question.frontier

@@ -18,6 +18,8 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
 from recovery_api.domain.identity import Identity
+from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK, fingerprint_join
+from recovery_api.domain.ledger.following import Known
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
@@ -33,6 +35,7 @@ from workers.evidence.grounds import (
     written_since,
 )
 from workers.evidence.ids import ids_judge
+from workers.evidence.increment import Followed, followed_judge
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
@@ -70,7 +73,8 @@ class AuditRequest:
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
     directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
     exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
-    one clock that orders readings.
+    one clock that orders readings. `is_followed`: what `known` says that earlier audits judged is not read again where
+    nothing came in, and what this one judged can be continued.
     """
 
     source: EndSpec
@@ -90,6 +94,9 @@ class AuditRequest:
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None
+    is_followed: bool = False
+    known: Known | None = None
+    block_rows: int = ROWS_A_BLOCK
     clock: Callable[[], datetime] = _utc_now
 
 
@@ -149,6 +156,7 @@ class Evidence:
     identity: Identity | None = None
     ids_attested_by: str = ""
     record_read_at: datetime = field(default_factory=_utc_now)
+    followed: Followed | None = None
     sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
@@ -207,9 +215,13 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             {lane: one.frontier for lane, one in request.earlier.items()},
         )
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
-        identity = None
+        identity, followed = None, None
         if sink_reading.ids is None:
-            summaries = ranges_judge(session, spec)
+            if request.is_followed:
+                followed = followed_judge(session, spec, request.known, sink, record_read_at, request.block_rows)
+                spec, summaries = followed.spec, followed.summaries
+            else:
+                summaries = ranges_judge(session, spec)
             spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
         else:
             certified = {lane: one.frontier for lane, one in request.certified.items()}
@@ -227,6 +239,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             identity=identity,
             ids_attested_by=request.ids_attested_by,
             record_read_at=record_read_at,
+            followed=followed,
             sink_release=held_at_sink.close,
         )
 
@@ -338,7 +351,7 @@ def _evidence(
         mine = [summary for summary in summaries if summary["lane"] == lane]
         reading = spec.source_reading.lanes.get(lane) or _no_lane(lane)
         f, earlier = frontier.get(lane, BEFORE_EVERYTHING), request.earlier.get(lane)
-        at_earlier = _fingerprint_sum([summary["earlier"] for summary in mine if "earlier" in summary])
+        at_earlier = fingerprint_join(*(summary["earlier"] for summary in mine if "earlier" in summary))
         late = late_find(reading, f, mine, earlier, at_earlier, spelling, written)
         if late is not None:
             reading = replace(reading, safe=reading.safe.unproven(late.says))
@@ -348,7 +361,7 @@ def _evidence(
             f,
             reading,
             fold(summary["counts"] for summary in mine),
-            _fingerprint_sum([summary["history"] for summary in mine]),
+            fingerprint_join(*(summary["history"] for summary in mine)),
             sum(summary["stranded"] for summary in mine),
             late,
         )
@@ -376,10 +389,6 @@ def _evidence(
 
 def _no_lane(lane: str) -> LaneReading:
     return LaneReading(lane, None, None, None, SafeFrontier(None, "no such lane", "The source has no such lane."))
-
-
-def _fingerprint_sum(parts: list[dict[str, int]]) -> dict[str, int]:
-    return {name: value % 2**64 for name, value in _sum_by_name(parts).items()}
 
 
 def _sum_by_name(rows: list[dict[str, int]]) -> dict[str, int]:

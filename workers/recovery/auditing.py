@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from recovery_api.domain.errors import AccessDenied, FencepostError
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.models import AuditStatus, Intent, Pipeline
+from recovery_api.selectors.blocks import known_get
 from recovery_api.services.audits import audit_record
 from recovery_api.services.plans import plans_lapse
 from workers.evidence.read import evidence_read
@@ -19,10 +21,12 @@ from workers.recovery.ends import (
     capability_of,
     evidence_directory,
     paths_read,
+    record_of,
     request_make,
     session_open,
     sink_compare,
 )
+from workers.recovery.following import epoch_of, learned_keep
 from workers.recovery.verdicts import audit_write
 
 
@@ -72,15 +76,19 @@ def audit_denied(intent: Intent, error: AccessDenied, started_at: datetime) -> N
 
 def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     report(step="asking the sink")
-    sink_compare(intent.pipeline)
-    asked = intent.arguments.get("frontier")
+    pipeline = intent.pipeline
+    sink_compare(pipeline)
+    asked, is_full = intent.arguments.get("frontier"), bool(intent.arguments.get("is_full"))
+    epoch = epoch_of(pipeline, record_of(pipeline))
     request = request_make(
-        intent.pipeline,
-        evidence_directory("audits", str(intent.id)),
-        frontier=frontier_from_row(asked) if asked else None,
+        pipeline, evidence_directory("audits", str(intent.id)), frontier=frontier_from_row(asked) if asked else None
     )
+    request = replace(request, is_followed=True, known=None if is_full else known_get(pipeline, epoch))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
-    paths = paths_read(intent.pipeline)
-    audit_write(intent.pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
+    paths = paths_read(pipeline)
+    is_whole = found.followed is None or found.followed.reach.is_whole
+    with transaction.atomic():
+        audit_write(pipeline, found, started_at=started_at, is_full=is_whole, paths=paths, intent=intent)
+        learned_keep(pipeline, found, epoch)

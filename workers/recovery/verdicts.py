@@ -26,6 +26,7 @@ from recovery_api.services.grounds import ground_refute
 from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
+from workers.recovery.following import reach_says
 from workers.recovery.listing import groups_make, listing_rows
 
 
@@ -202,6 +203,7 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
                 f"Safe frontier by {safe.ground}: {safe.says}",
                 f"Source snapshot {found.source_reading.identity}",
                 f"Sink snapshot {found.sink_reading.identity}",
+                *reach_says(found),
             ),
             identity=found.identity,
         ),
