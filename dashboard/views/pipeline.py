@@ -19,6 +19,7 @@ from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
+from recovery_api.ledger_rows import item_as_row, ledger_lane_as_row
 from recovery_api.models import Intent, IntentAction, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.drills import passed_at
@@ -26,6 +27,7 @@ from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
 from recovery_api.selectors.generations import claim_list, generation_list
 from recovery_api.selectors.intents import Waiting, intent_waiting
+from recovery_api.selectors.ledger import ledger_items_open, ledger_lane_rows
 from recovery_api.selectors.omissions import omission_list
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
@@ -36,6 +38,7 @@ from recovery_api.services.plans import plan_request
 
 SHOWN = 5
 SHOWN_GENERATIONS = 20
+SHOWN_ITEMS = 20
 
 
 def pipeline(request: HttpRequest, name: str) -> HttpResponse:
@@ -74,7 +77,11 @@ def audit(request: HttpRequest, name: str) -> HttpResponse:
     """Asks for an audit and goes to its work."""
     try:
         intent = audit_request(
-            pipeline_get(name), actor=actor(request), now=timezone.now(), frontier=_frontier(request), is_full=True
+            pipeline_get(name),
+            actor=actor(request),
+            now=timezone.now(),
+            frontier=_frontier(request),
+            is_full=request.POST.get("is_full") == "yes",
         )
     except FencepostError as error:
         return error_page(request, error, back=request.path.removesuffix("audit/"))
@@ -141,6 +148,7 @@ def _starts(recovery: Recovery | None) -> dict[str, Any]:
 
 def _history(found: Pipeline) -> dict[str, Any]:
     omissions = list(omission_list(found)[: SHOWN + 1])
+    items = list(ledger_items_open(found)[: SHOWN_ITEMS + 1])
     options = pipeline_options_parse(found.options)
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
@@ -152,6 +160,9 @@ def _history(found: Pipeline) -> dict[str, Any]:
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
         "omissions": [(one, _spelled(one, found)) for one in omissions[:SHOWN]],
         "has_more_omissions": len(omissions) > SHOWN,
+        "items": [(one, item_as_row(one)) for one in items[:SHOWN_ITEMS]],
+        "has_more_items": len(items) > SHOWN_ITEMS,
+        "ledger_lanes": [ledger_lane_as_row(one) for one in ledger_lane_rows(found)[:SHOWN_ITEMS]],
         "generations": list(generation_list(found)[:SHOWN_GENERATIONS]),
         "claims": list(claim_list(found).select_related("recovery")[:SHOWN_GENERATIONS]),
         "events": list(pipeline_history(found)[:SHOWN]),

@@ -13,8 +13,12 @@ class LaneCounts:
     *retained*: over the history at or above the floor; *journal*: over everything committed; `lost`: in either. `lost_hidden`: retained
     obligations whose coordinate the sink holds with another payload. `acknowledged`: lost events taken out of the
     obligation on purpose, in either grade. `duplicate_copies`: entries beyond the first of each repeated payload.
-    `justification_unknown`: entries below the floor that nothing here can justify. `rows_by_coordinate`: rows judged by
+    `justification_unknown`: entries that nothing here can justify, below the floor or where rows go. `rows_by_coordinate`: rows judged by
     coordinate alone.
+
+    Of what earlier audits saw: `justified_earlier`: entries whose commit they saw, and whose row is gone.
+    `lost_remembered`: lost events that the source does not hold any more, `acknowledged_remembered` of them
+    acknowledged. `unjudged_remembered`: open ones that could not be judged as the pipeline is registered now.
 
     Of a record that knows only ids: `absent_trimmed`, `absent_untimed`, `absent_unreadable`: obligations without an
     entry, of which nothing shows whether they were accepted (the row may be gone; the commit time is not known; ids that
@@ -42,6 +46,10 @@ class LaneCounts:
     justification_unknown: int = 0
     duplicate_payloads: int = 0
     duplicate_copies: int = 0
+    justified_earlier: int = 0
+    lost_remembered: int = 0
+    acknowledged_remembered: int = 0
+    unjudged_remembered: int = 0
     rows_by_coordinate: int = 0
     coordinates_repeated: int = 0
     coordinates_ascending: bool = True

@@ -11,6 +11,7 @@
     │   ├── EngineUnavailable       Spark or the broker does not answer
     │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
     │   ├── ControlDatabaseAway     the control database ended a statement or a connection
+    │   ├── LedgerMoved             another audit's knowledge came in while this one read
     │   └── StoodStill              the work made no progress for longer than its step may
     └── TerminalError           someone must act
         ├── BadInput                what was given cannot be used
@@ -142,6 +143,14 @@ class ControlDatabaseAway(TransientError):
     code = "control_database_away"
     fields = ("reason",)
     template = "The control database did not end a statement ({reason}). Nothing is lost; the work is tried again."
+
+
+class LedgerMoved(TransientError):
+    code = "ledger_moved"
+    fields = ("pipeline",)
+    template = (
+        "Another reading of {pipeline} was recorded while this one went on: it is read once more, on top of that."
+    )
 
 
 class StoodStill(TransientError):

@@ -54,6 +54,7 @@ class EventKind(StrEnum):
     RECOVERY_FINISHED = "recovery finished", "The outcome was recorded."
     OMISSION_ACKNOWLEDGED = "omission acknowledged", "A coordinate was taken out of the obligation."
     OMISSION_WITHDRAWN = "omission withdrawn", "The coordinate is owed again."
+    LEDGER_DECIDED = "ledger decided", "Somebody decided that nothing is owed where no audit saw what was committed."
     SINK_RESTORED = "sink restored", "The sink lies behind what it said before; certificates are void."
     SINK_CLEARED = "sink cleared", "After a restore: counter raised, full audit run."
     WORK_FAILED = "work failed", "An intent ended with an error."

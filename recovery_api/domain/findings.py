@@ -61,6 +61,10 @@ class Cause(StrEnum):
         "head not believed",
         "Its relay claimed to know of events beyond everything that was committed.",
     )
+    ROW_GONE = (
+        "row gone, commit not seen",
+        "Accepted, and the source's row was gone before an audit saw it: nothing shows what was committed there.",
+    )
     RECEIVED = (
         "received, not accepted",
         "The record has a row of each, and the acceptance condition does not hold: received, and not accepted.",

@@ -24,6 +24,7 @@ TONES: Mapping[Status | None, tuple[str, str]] = {
     # status -> tone and shape; None: it adds nothing to what was read of the record
     Status.EXACTLY_ONCE: ("good", "check"),
     Status.EXACTLY_ONCE_GIVEN: ("given", "check-square"),
+    Status.NOTHING_OWED_OF_KEPT: ("given", "check-square"),
     Status.COMPLETE_BY_IDENTITY: ("given", "check-square"),
     Status.OWED: ("warn", "triangle"),
     Status.HAZARD: ("bad", "octagon"),

@@ -30,6 +30,9 @@ class Status(StrEnum):
     """A recovery is unfinished. Of a pipeline only."""
     ACKNOWLEDGED = "acknowledged"
     """Hazard-free, and every lost event was taken out of the obligation on purpose. Still lost in the strict verdict."""
+    NOTHING_OWED_OF_KEPT = "nothing_owed_of_kept"
+    """Every obligation that the source still holds was accepted; rows go from it once they were delivered, so that not
+    every acceptance can be shown to be committed. What such a source can come to at best."""
     COMPLETE_BY_IDENTITY = "complete_by_identity"
     """Every obligation's id is in the record, and none twice; contents and premature entries were not judged. What a
     record that knows only message ids can come to at best."""
@@ -46,6 +49,8 @@ class Outcome(StrEnum):
     """An audit after the fire found exactly once at f."""
     EXACTLY_ONCE_GIVEN = "exactly_once_given"
     """The same, on a ground that is attested or assumed."""
+    NOTHING_OWED_OF_KEPT = "nothing_owed_of_kept"
+    """The same of what the source still holds: rows go from it once they were delivered."""
     COMPLETE_WITH_ACKNOWLEDGED = "complete_with_acknowledged"
     """All that is lost at f is acknowledged."""
     COMPLETE_HAND_OVER_UNVERIFIED = "complete_hand_over_unverified"
@@ -124,6 +129,13 @@ OUTCOMES: Mapping[str, Meaning] = {
         is_clean=True,
         resolves=(Alert.OWED, Alert.UNKNOWN),
     ),
+    Status.NOTHING_OWED_OF_KEPT: Meaning(
+        "nothing owed of what is kept at f",
+        Status.NOTHING_OWED_OF_KEPT,
+        EXIT_GIVEN,
+        is_clean=True,
+        resolves=(*RECORD, Alert.NOT_DELIVERED),
+    ),
     Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.HAZARD, Alert.UNKNOWN)),
     Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED, opens=(Alert.HAZARD,), resolves=(Alert.UNKNOWN,)),
     Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=RECORD),
@@ -183,7 +195,7 @@ def exit_code_worst(codes: Iterable[int]) -> int:
 class Verified:
     """What the audit after the fire found at f. `hidden_count`: owed, and altered at the sink, acknowledged ones apart.
 
-    `is_given`: its ground is attested or assumed.
+    `is_given`: its ground is attested or assumed. `is_of_kept`: of what the source still holds alone.
     """
 
     is_known: bool
@@ -193,6 +205,7 @@ class Verified:
     hazard_count: int
     is_handed_over: bool
     is_given: bool = False
+    is_of_kept: bool = False
 
 
 def outcome_conclude(verified: Verified | None) -> Outcome:
@@ -213,4 +226,6 @@ def outcome_conclude(verified: Verified | None) -> Outcome:
         return Outcome.COMPLETE_WITH_ACKNOWLEDGED
     if not verified.is_handed_over:
         return Outcome.COMPLETE_HAND_OVER_UNVERIFIED
+    if verified.is_of_kept:
+        return Outcome.NOTHING_OWED_OF_KEPT
     return Outcome.EXACTLY_ONCE_GIVEN if verified.is_given else Outcome.EXACTLY_ONCE

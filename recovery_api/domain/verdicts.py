@@ -23,6 +23,7 @@ from recovery_api.domain.counts import LaneCounts as LaneCounts
 from recovery_api.domain.counts import counts_sum, number_says
 from recovery_api.domain.findings import Cause
 from recovery_api.domain.identity import Identity
+from recovery_api.domain.ledger.told import UNJUDGED, gone_says, kept_says, share_says
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Status
 
 
@@ -34,7 +35,7 @@ class Below(StrEnum):
     JOURNAL = "journal"
     """A journal was read."""
     CERTIFIED = "certified"
-    """An earlier audit found everything below the floor accepted and justified (Corollary 7.1)."""
+    """Earlier audits saw everything below the floor: it was accepted, or is remembered as lost (Corollary 7.1)."""
     NOTHING = "nothing"
     """Nothing: the journal grade is unknown."""
 
@@ -46,7 +47,8 @@ class Evidence:
     `journal_reaches` False: the journal ends below f. `doubts`: why no success may be said of it, whatever the counts.
     `given`: what was taken on somebody's word, or assumed, that a phrase completes: *given …*. `weaknesses`: what the
     verdict assumes. `grounds`: what it rests on (the safe frontier's ground, the snapshots). `identity`: the record knows
-    only message ids, and how they were compared.
+    only message ids, and how they were compared. `rows_go`: rows go from the source once they were delivered, so that only
+    what it still holds can be judged.
     """
 
     below: Below = Below.NOTHING_DROPPED
@@ -57,6 +59,7 @@ class Evidence:
     weaknesses: tuple[str, ...] = ()
     grounds: tuple[str, ...] = ()
     identity: Identity | None = None
+    rows_go: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,8 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """As the table of outcomes has it: 0 exactly once at f, 1 owed, hazard or acknowledged, 3 unknown, 4 given."""
+        """As the table of outcomes has it: 0 exactly once at f, 1 owed, hazard or acknowledged, 3 unknown, 4 less than
+        exactly once, named."""
         return OUTCOMES[self.status].exit_code
 
     @property
@@ -216,6 +220,11 @@ def _may_hide(counts: LaneCounts) -> bool:
 
 def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
     reasons = list(evidence.unread)
+    if counts.unjudged_remembered:
+        events = number_says(counts.unjudged_remembered, "event", "events")
+        reasons.append(f"{events} {UNJUDGED}")
+    if evidence.rows_go:
+        return (*reasons, *absences_unknown(counts, evidence.identity))
     if not evidence.journal_reaches:
         reasons.append(f"The journal does not reach {frontier}: it judges nothing there.")
     elif evidence.below is Below.NOTHING:
@@ -231,7 +240,11 @@ def _unknown_because(frontier: str, counts: LaneCounts, evidence: Evidence) -> t
 
 def _doubts(frontier: str, counts: LaneCounts, evidence: Evidence) -> tuple[str, ...]:
     """Everything for which no success may be said: what is unknown, and that nothing was judged at all."""
-    nothing = () if counts.is_judged else (f"Nothing was judged at {frontier}: no event in scope lies at or below it.",)
+    nothing = (
+        ()
+        if counts.is_judged or evidence.rows_go
+        else (f"Nothing was judged at {frontier}: no event in scope lies at or below it.",)
+    )
     return (*nothing, *_unknown_because(frontier, counts, evidence), *evidence.doubts)
 
 
@@ -242,7 +255,8 @@ def _status(counts: LaneCounts, evidence: Evidence, doubts: tuple[str, ...]) -> 
     if not counts.is_hazard_free:
         return Status.HAZARD
     is_below_known = evidence.below is not Below.NOTHING
-    lost, acknowledged = counts.lost_retained, counts.acknowledged_retained
+    lost = counts.lost_retained + counts.lost_remembered
+    acknowledged = counts.acknowledged_retained + counts.acknowledged_remembered
     if is_below_known:
         lost, acknowledged = counts.lost, counts.acknowledged
     if lost > acknowledged:
@@ -253,6 +267,8 @@ def _status(counts: LaneCounts, evidence: Evidence, doubts: tuple[str, ...]) -> 
         return Status.UNKNOWN
     if evidence.identity:
         return Status.COMPLETE_BY_IDENTITY
+    if evidence.rows_go:
+        return Status.NOTHING_OWED_OF_KEPT
     return Status.EXACTLY_ONCE_GIVEN if evidence.given else Status.EXACTLY_ONCE
 
 
@@ -274,6 +290,8 @@ def _says(
             on = f", given {'; and '.join(given)}" if given else ""
             whole = "the id of the only event is" if owed == 1 else f"the ids of all {owed:,} events are"
             lines.append(f"Complete by identity at {frontier}{on}: {whole} in the record, none of them twice.")
+        case Status.NOTHING_OWED_OF_KEPT:
+            lines.append(kept_says(frontier, counts, given))
         case Status.ACKNOWLEDGED if not lost:
             lines.append(
                 f"{absences_says(counts)}. {'It was' if counts.absent_unknown == 1 else 'Each was'} acknowledged."
@@ -292,6 +310,9 @@ def _says(
                 lines.append(
                     f"What could be read: {'; '.join(part for part in (wrong, missing if lost else '') if part)}."
                 )
+    lines += gone_says(counts)
+    if status is Status.NOTHING_OWED_OF_KEPT:
+        lines.append(share_says(counts))
     if counts.lost_hidden:
         them = "it" if counts.lost_hidden == 1 else "them"
         lines.append(

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0016_recovery_states_of_appending'),
+        ('recovery_api', '0031_nothing_owed_of_kept'),
     ]
 
     operations = [

@@ -16,6 +16,7 @@ from recovery_api.models.generations import (
 )
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
+from recovery_api.models.ledger import LedgerItem, LedgerLane
 from recovery_api.models.omissions import AcknowledgedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
@@ -47,6 +48,8 @@ __all__ = [
     "IntentAction",
     "IntentState",
     "LedgerBlock",
+    "LedgerItem",
+    "LedgerLane",
     "LedgerReading",
     "Pipeline",
     "Plan",

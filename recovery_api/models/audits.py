@@ -22,6 +22,7 @@ class AuditStatus(models.TextChoices):
 
     EXACTLY_ONCE = Status.EXACTLY_ONCE.value
     EXACTLY_ONCE_GIVEN = Status.EXACTLY_ONCE_GIVEN.value
+    NOTHING_OWED_OF_KEPT = Status.NOTHING_OWED_OF_KEPT.value
     COMPLETE_BY_IDENTITY = Status.COMPLETE_BY_IDENTITY.value
     OWED = Status.OWED.value
     HAZARD = Status.HAZARD.value

@@ -17,6 +17,7 @@ from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
+from recovery_api.services.ledger import Learnt, ledger_merge
 
 FINDINGS_PAGE = 200
 
@@ -73,6 +74,7 @@ def audit_record(
     generation: int | None = None,
     findings: list[dict[str, Any]] | None = None,
     listing: Iterable[ListedFinding] = (),
+    learnt: Learnt | None = None,
     **fields: Any,
 ) -> Audit:
     """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
@@ -80,8 +82,9 @@ def audit_record(
     `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate. `record_read_at`
     None: taken to be as old as `started_at`.
 
-    With `recovery` it is that recovery's verification, and its intent goes on.
-    Raises: Refused where the intent is no longer ours, or its audit is already recorded.
+    `learnt`: what the ledger learns of it, in the same transaction. With `recovery` it is that recovery's verification, and its intent goes on.
+    Raises: Refused where the intent is no longer ours, or its audit is already recorded; LedgerMoved where another
+    audit's knowledge came in since this one began to read: it is read again, and nothing is recorded.
     """
     if status not in AuditStatus.values:
         raise BadInput("audit.status", f"{status!r} is no status", f"One of: {', '.join(AuditStatus.values)}.")
@@ -103,6 +106,8 @@ def audit_record(
             **fields,
         )
         _standing_settle(pipeline)
+        if learnt is not None:
+            ledger_merge(pipeline, audit, learnt)
         audit_listing_record(audit, listing)
         data: Mapping[str, Any] = {
             "status": status,

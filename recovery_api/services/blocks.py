@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.ledger.blocks import Block
 from recovery_api.domain.ledger.following import Known, LaneBlocks
-from recovery_api.models import LedgerBlock, LedgerReading, Pipeline, Sink
+from recovery_api.models import LedgerBlock, LedgerReading, Pipeline
 from recovery_api.selectors.blocks import block_places
 
 Place = tuple[str, int, int]
@@ -54,11 +55,11 @@ def blocks_remember(pipeline: Pipeline, known: Known, epoch: str) -> bool:
     return True
 
 
-def blocks_forget(sink: Sink) -> None:
-    """Nothing that audits kept of this sink's pipelines is gone on from: it was restored."""
+def blocks_forget(pipelines: QuerySet[Pipeline]) -> None:
+    """Nothing that audits kept of these pipelines is gone on from: their next one reads everything."""
     with transaction.atomic():
-        LedgerReading.objects.filter(pipeline__sink=sink).delete()
-        LedgerBlock.objects.filter(pipeline__sink=sink).delete()
+        LedgerReading.objects.filter(pipeline__in=pipelines).delete()
+        LedgerBlock.objects.filter(pipeline__in=pipelines).delete()
 
 
 def _row(pipeline: Pipeline, place: Place, block: Block) -> LedgerBlock:

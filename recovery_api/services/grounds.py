@@ -11,6 +11,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Audit, AuditStatus, EventKind, Pipeline, Plan, Recovery, Source
 from recovery_api.services.events import event_append
+from recovery_api.services.ledger import ledger_unsettle
 from recovery_api.services.plans import plans_lapse
 
 NO_CERTIFICATE = (AuditStatus.OWED, AuditStatus.HAZARD, AuditStatus.UNKNOWN)
@@ -52,6 +53,7 @@ def ground_refute(
             voided += Recovery.objects.filter(pk__in=certified).update(
                 certificate_void_since=now, certificate_void_says=says
             )
+            ledger_unsettle(pipeline, lane)
             if resting or certified:
                 told = f"{len(resting)} audits and {len(certified)} certificates are void. {says}"
                 data = {"audits": [str(pk) for pk in resting], "recoveries": [str(pk) for pk in certified]}

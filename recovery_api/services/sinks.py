@@ -14,6 +14,7 @@ from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline
 from recovery_api.services.blocks import blocks_forget
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
+from recovery_api.services.ledger import ledger_void
 from recovery_api.services.plans import plans_lapse
 
 RESTORED = "The sink was restored to an earlier state after it; what it found says nothing about the sink now."
@@ -38,7 +39,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
         if finding.is_restored and locked.restored_at is None:
             locked.restored_at, locked.restored_says = now, finding.says
             _void(locked, finding, actor, now)
-            blocks_forget(locked)
+            blocks_forget(Pipeline.objects.filter(sink=locked))
         if locked.restored_at is not None:
             locked.counter_floor = max(finding.counter_floor, locked.counter_floor or 0)
         locked.save(
@@ -109,6 +110,7 @@ def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> Non
             pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
         ).update(certificate_void_since=now, certificate_void_says=RESTORED)
         Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
+        ledger_void(pipeline, RESTORED, now)
         event_append(
             EventKind.SINK_RESTORED,
             actor=actor,

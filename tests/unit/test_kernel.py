@@ -58,16 +58,41 @@ def test_an_entry_that_a_history_not_read_whole_lacks_is_unknown_wherever_it_lie
 
 
 def test_an_earlier_audit_certifies_only_the_entries_that_it_saw():
-    """Below the floor nothing shows what was committed: an entry that came since, or above what was judged, is unknown."""
-    entries = {"entry": pa.array([1, 9, 2, 3], pa.int64())}
-    history, accepted = side([20], [1]), side([5, 6, 15, 20], [1, 1, 1, 1], **entries)
-    seen = {"certified_below": Coordinate(10), "certified_entry": 4}
-    counts, findings = judged(history, accepted, floor=Coordinate(20), has_journal=False, **seen)
-    assert found(findings, "unknown") == [6, 15]
-    assert counts.justification_unknown == 2
-    for less in ({"certified_below": Coordinate(10)}, {"certified_entry": 4}, {}):
-        _, findings = judged(history, accepted, floor=Coordinate(20), has_journal=False, **less)
-        assert found(findings, "unknown") == [5, 6, 15]
+    """Whatever lies below the floor, or is gone from the middle: what came since is unknown below it, and premature above."""
+    admitted = {"admitted_in": pa.array([701, 709, 703, 702], pa.int64())}
+    history, accepted = side([20], [1]), side([5, 6, 25, 20], [1, 1, 1, 1], **admitted)
+    asked = {"floor": Coordinate(20), "has_journal": False}
+    counts, findings = judged(history, accepted, admitted_below=705, **asked)
+    assert (found(findings, "unknown"), found(findings, "premature")) == ([6], [])
+    assert (counts.justification_unknown, counts.justified_earlier) == (1, 2)
+    counts, findings = judged(history, accepted, admitted_below=703, **asked)
+    assert (found(findings, "unknown"), found(findings, "premature")) == ([6], [25])
+    _, findings = judged(history, accepted, **asked)
+    assert (found(findings, "unknown"), found(findings, "premature")) == ([5, 6], [25])
+    _, findings = judged(history, side([5, 6, 25, 20], [1, 1, 1, 1]), admitted_below=705, **asked)
+    assert found(findings, "unknown") == [5, 6]
+
+
+def test_an_entry_that_an_earlier_audit_doubted_is_doubted_still():
+    admitted = {"admitted_in": pa.array([1, 2, 3], pa.int64())}
+    accepted = side([5, 6, 7], [1, 1, 1], **admitted)
+    doubted = side([5, 6], [1, 2])
+    _, findings = judged(side([20], [1]), accepted, admitted_below=9, doubted=doubted)
+    assert found(findings, "premature") == [5]
+
+
+def test_where_rows_go_once_delivered_an_entry_that_nobody_saw_committed_is_unknown_and_not_premature():
+    """T3: four were delivered and deleted before an audit saw them; what is kept is judged as ever."""
+    history, accepted = side([3, 9], [1, 1]), side([4, 5, 6, 9], [1, 1, 1, 2])
+    _counts, findings = judged(history, accepted, has_journal=False, rows_go=True)
+    assert (found(findings, "unknown"), found(findings, "lost"), found(findings, "premature")) == (
+        [4, 5, 6],
+        [3, 9],
+        [9],
+    )
+    assert {row["cause"] for row in findings.to_pylist() if row["finding"] == "unknown"} == {
+        "row gone, commit not seen"
+    }
 
 
 def test_an_altered_entry_leaves_its_obligation_lost_and_hidden_from_keyed_matching():

@@ -32,8 +32,9 @@ def sides(coordinates):
             "scope": st.none() | st.lists(st.sampled_from(["a", "b"]), max_size=2),
             "acknowledged": st.lists(coordinates, max_size=2),
             "has_journal": st.booleans(),
-            "certified_below": st.none() | coordinates,
-            "certified_entry": st.none() | st.integers(0, 8),
+            "rows_go": st.booleans(),
+            "admitted_below": st.none() | st.integers(0, 8),
+            "doubted": st.lists(st.tuples(coordinates, EVENTS), max_size=3),
         }
     )
 
@@ -64,6 +65,7 @@ def accepted_table(entries):
             "head_position": head and head[0],
             "head_ordinal": head and head[1],
             "entry": place,
+            "admitted_in": place,
         }
         for place, ((p, o), e, head) in enumerate(entries)
     ]
@@ -83,8 +85,9 @@ def question_of(lane):
             {name: pa.array([c[at] for c in listed], pa.int64()) for at, name in enumerate(("position", "ordinal"))}
         ),
         has_journal=lane["journal"] is not None or lane["has_journal"],
-        certified_below=Coordinate(*lane["certified_below"]) if lane["certified_below"] else None,
-        certified_entry=lane["certified_entry"],
+        rows_go=lane["rows_go"],
+        admitted_below=lane["admitted_below"],
+        doubted=history_table([(c, e) for c, e in lane["doubted"]]).select(["position", "ordinal", "payload_digest"]),
     )
 
 
@@ -107,10 +110,12 @@ def oracle(lane):
         if (coordinate, event) not in committed:
             if coordinate in coordinates:
                 return "altered"
-            if not has_journal and floor and coordinate < floor and not ahead and not beyond:
-                seen = lane["certified_entry"] is not None and place <= lane["certified_entry"]
-                is_certified = lane["certified_below"] and coordinate < lane["certified_below"] and seen
-                return None if is_certified else "unknown"
+            seen = lane["admitted_below"] is not None and place < lane["admitted_below"]
+            if seen and (coordinate, event) not in lane["doubted"]:
+                return None
+            may_be_gone = lane["rows_go"] or (floor and coordinate < floor)
+            if not has_journal and may_be_gone and not ahead and not beyond:
+                return "unknown"
             return "never committed"
         return "ahead of its commit" if ahead else "head not believed" if beyond else None
 
@@ -196,7 +201,7 @@ def test_any_split_into_blocks_folds_to_the_same_verdict(lane, cuts):
 @settings(max_examples=150)
 @given(LANES)
 def test_matching_by_coordinate_agrees_where_its_two_conditions_hold(lane):
-    lane["journal"] = lane["certified_below"] = None  # a certificate may not contradict itself; drawn ones do
+    lane["journal"] = lane["admitted_below"] = None  # what was seen may not contradict itself; what is drawn does
     counts, findings = judged(lane)
     narrow = ["position", "ordinal", "entry", "key", "head_position", "head_ordinal"]
     history = history_table(lane["history"])

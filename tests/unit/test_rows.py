@@ -72,4 +72,5 @@ def test_below_and_at_find_the_same_rows_by_lane_and_coordinate():
 def test_widths_carry_what_they_say():
     assert rows.history_columns(Width.COORDINATE, with_key=True) == ["position", "ordinal", "key"]
     assert rows.history_columns(Width.FULL) == schemas.HISTORY.names
-    assert rows.accepted_columns(Width.PAYLOAD, with_head=False) == ["position", "ordinal", "payload_digest", "entry"]
+    narrow = ["position", "ordinal", "payload_digest", "entry", "admitted_in"]
+    assert rows.accepted_columns(Width.PAYLOAD, with_head=False) == narrow

@@ -116,6 +116,7 @@ class LaneReading:
     """One lane in one source snapshot. `head` and `floor` None: the lane is empty, or the floor is not known.
 
     `numbers_step`: coordinates are numbers that one sequence draws this far apart. None: nothing shows that.
+    `first_number`: the number that sequence began with, where every number of it is this source's business.
     """
 
     lane: str
@@ -125,6 +126,7 @@ class LaneReading:
     safe: SafeFrontier
     estimated_rows: int = 0
     numbers_step: int | None = None
+    first_number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,8 @@ class Reading:
     to join the same snapshot, JSON-able and without credentials; `is_complete` False makes every verdict *unknown*,
     for the reasons in `weaknesses`. `ids`: of a source whose events have ids; of a record that knows nothing else (None:
     it knows coordinates). `following`: of a record, how a later reading is told what this one did not show.
+    `rows_go`: of a source from which rows go once they were delivered: all that is there is read, and what is gone cannot
+    be told from what never was.
     """
 
     identity: str
@@ -190,3 +194,4 @@ class Reading:
     fence: int | None = None
     ids: SourceIds | RecordIds | None = None
     following: Following = NOT_FOLLOWED
+    rows_go: bool = False

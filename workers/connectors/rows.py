@@ -89,7 +89,8 @@ def accepted_columns(width: Width, with_head: bool = True) -> list[str]:
     if width is Width.FULL:
         return list(schemas.ACCEPTED.names)
     names = ["position", "ordinal", *(["payload_digest"] if width is Width.PAYLOAD else [])]
-    return [*names, *(["head_position", "head_ordinal", "entry"] if with_head else ["entry"])]
+    admitted = ["admitted_in"] if width is Width.PAYLOAD else []
+    return [*names, *(["head_position", "head_ordinal"] if with_head else []), "entry", *admitted]
 
 
 def rows_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

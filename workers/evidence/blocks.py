@@ -6,8 +6,7 @@ what the range says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -20,33 +19,37 @@ from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
 from recovery_api.domain.ledger.blocks import Block, coordinate_after, counts_join
 from workers.connectors.readings import CoordinateRange
 from workers.evidence.grounds import history_fingerprint
-from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.kernel import BlockVerdict, LaneQuestion
 
 BEFORE_EVERYTHING, EVERYTHING = Coordinate(INT64_MIN, INT64_MIN), Coordinate(INT64_MAX, INT64_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """`counts` and `findings` of the whole range; `blocks`: the rows of those at or below the frontier, in order."""
-
-    counts: dict[str, int | None]
-    findings: pa.Table
-    blocks: list[dict[str, Any]]
+Judge = Callable[[CoordinateRange, pa.Table, pa.Table], tuple[BlockVerdict, pa.Table]]
+"""Judges one block: its range, history and acceptances; the verdict, and the acceptances with those found by asking more."""
 
 
 def range_judge_by_blocks(
-    question: LaneQuestion, range_: CoordinateRange, history: pa.Table, accepted: pa.Table, rows: int
-) -> Judged:
-    """The range cut into blocks of about `rows` events, the last of them ending at the frontier where that lies in it."""
+    question: LaneQuestion,
+    range_: CoordinateRange,
+    history: pa.Table,
+    accepted: pa.Table,
+    rows: int,
+    judge: Judge,
+) -> tuple[BlockVerdict, pa.Table, list[dict[str, Any]]]:
+    """The range cut into blocks of about `rows` events, the last of them ending at the frontier where that lies in it.
+
+    Returns the verdict of the whole, the acceptances it was judged with, and a row for each block at or below the frontier.
+    """
     cuts = _cuts(question.frontier, range_, history, rows)
     events, entries = _shared(history, cuts), _shared(accepted, cuts)
-    counts, findings, blocks = [], [], []
+    counts, findings, taken, blocks = [], [], [], []
     lows, highs = [range_.low, *cuts], [*cuts, range_.high]
     ends = coordinate_after(question.frontier)
     for low, high, mine, theirs in zip(lows, highs, events, entries, strict=True):
-        verdict = judge_block(question, mine, theirs)
+        verdict, with_more = judge(CoordinateRange(range_.lane, low, high), mine, theirs)
         counts.append(verdict.counts)
         findings.append(verdict.findings)
+        taken.append(with_more)
         if high is not None and high <= ends:
             blocks.append(
                 {
@@ -57,7 +60,8 @@ def range_judge_by_blocks(
                     "accepted": history_fingerprint(theirs, EVERYTHING),
                 }
             )
-    return Judged(counts_join(counts), _by_kind(findings), blocks)
+    whole = accepted if sum(map(len, taken)) == len(accepted) else pa.concat_tables(taken, promote_options="default")
+    return BlockVerdict(counts_join(counts), _by_kind(findings)), whole, blocks
 
 
 def block_from_row(row: Mapping[str, Any], derived_at: datetime) -> Block:

@@ -78,8 +78,14 @@ def pinned_choose(
     return replace(reading, safe=safe)
 
 
-def pinned_apply(reading: Reading, chosen: Mapping[str, SafeFrontier], is_just_pinned: bool) -> Reading:
-    """The last reading with the frontiers it is judged by, each as far as its ground still stands.
+def pinned_apply(
+    reading: Reading,
+    chosen: Mapping[str, SafeFrontier],
+    is_just_pinned: bool,
+    pinned: Mapping[str, SafeFrontier] | None = None,
+) -> Reading:
+    """The last reading with the frontiers it is judged by, each as far as its ground still stands. `pinned`: what the
+    pinning reading itself said, where a frontier that was proven before was chosen instead: its rows may be gone since.
 
     Raises: FrontierRefused where another server answered than the one that was just pinned.
     """
@@ -88,9 +94,10 @@ def pinned_apply(reading: Reading, chosen: Mapping[str, SafeFrontier], is_just_p
     for lane, found in reading.lanes.items():
         safe = chosen.get(lane, found.safe)
         now, then = found.safe, safe
-        is_behind = now.coordinate is not None and then.coordinate is not None and now.coordinate < then.coordinate
+        own = (pinned or chosen).get(lane, then)
+        is_behind = now.coordinate is not None and own.coordinate is not None and now.coordinate < own.coordinate
         is_elsewhere = bool(now.incarnation and then.incarnation and now.incarnation != then.incarnation)
-        if is_just_pinned and (is_elsewhere or (is_behind and now.ground == then.ground)):
+        if is_just_pinned and (is_elsewhere or (is_behind and now.ground == own.ground)):
             moved = "it moved back between two readings: another server or table answered"
             raise FrontierRefused(f"of lane {lane}", "behind it", "safe frontier", moved)
         if is_elsewhere:

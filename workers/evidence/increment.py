@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -32,25 +31,25 @@ from recovery_api.domain.ledger.blocks import (
     fingerprint_join,
 )
 from recovery_api.domain.ledger.following import Increment, Known, LaneBlocks
+from recovery_api.domain.ledger.lanes import LaneKnown
 from workers.connectors.protocols.record import FollowedRecord, Record
-from workers.connectors.readings import CoordinateRange, LaneReading, Reading
+from workers.connectors.readings import CoordinateRange, LaneReading
 from workers.evidence import schemas
 from workers.evidence.batch import batch_rows, rows_digest
-from workers.evidence.blocks import BEFORE_EVERYTHING, EVERYTHING, block_from_row
-from workers.evidence.grounds import history_fingerprint
+from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
 from workers.evidence.kernel import LaneQuestion
+from workers.evidence.newly import Whole, is_same, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
+from workers.evidence.remembered import ledger_parts
 from workers.evidence.store import part_write, parts_of, range_filter
-
-ENTRIES_MOST = 2_000_000
-"""New entries that are looked at one by one; with more, everything is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A stretch of a lane: to be read, or `kept` as these blocks say.
 
-    `again`: a block that is read again, into which `entered` entries came since. `is_last`: of those that were judged.
+    `again`: a block that is read again, into which `entered` entries came since. `is_last`: of those in
+    which rows may have come in late.
     """
 
     range_: CoordinateRange
@@ -63,11 +62,12 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What an audit reads of the lanes. `because`: why everything; "" where blocks may be kept. `new`: entries that came in
-    since `since`. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read."""
+    since `since`; `older`: by lane, those that the ledger may count as seen now and could not before. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read."""
 
     segments: tuple[Segment, ...]
     because: str = ""
     new: Fingerprint = field(default_factory=dict)
+    older: Mapping[str, Fingerprint] = field(default_factory=dict)
     opened: int = 0
     derived: int = 0
     oldest: datetime | None = None
@@ -76,10 +76,6 @@ class Reach:
     @property
     def is_whole(self) -> bool:
         return not any(segment.kept for segment in self.segments)
-
-
-class Whole(Exception):
-    """Everything has to be read: the reason, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +92,27 @@ class Followed:
 def followed_judge(
     session: Any,
     spec: MeetSpec,
-    known: Known | None,
+    before: tuple[Known | None, Mapping[str, LaneKnown] | None],
     sink: Record,
     now: datetime,
     block_rows: int,
 ) -> Followed:
     """Both ends judged over `spec.ranges`, which cover every lane, as far as earlier audits have not judged them.
 
+    `before`: what earlier audits judged, and what the ledger knows of each lane (None: there is none).
+
     Raises: the first error that a task met, as itself.
     """
+    known, lanes = before
     spec = replace(spec, block_rows=0 if spec.sink_reading.following.problem else block_rows)
-    reach = reach_find(known, sink, spec, now)
+    reach = reach_find(known, sink, spec, now, lanes)
     chosen, summaries = spec, None
     if known is not None and not reach.because:
         chosen = replace(spec, ranges=tuple(segment.range_ for segment in reach.segments))
         try:
-            summaries = _judged(session, chosen, known, reach.segments, now)
+            summaries = _judged(session, chosen, known, reach, now, lanes or {})
         except Whole as because:
-            for part in parts_of(spec.evidence):
+            for part in [*parts_of(spec.evidence), *ledger_parts(spec.evidence)]:
                 Path(part).unlink()
             chosen, reach = spec, Reach(tuple(map(Segment, spec.ranges)), str(because))
     if summaries is None:
@@ -122,18 +121,30 @@ def followed_judge(
 
 
 def _judged(
-    session: Any, spec: MeetSpec, known: Known, segments: Sequence[Segment], now: datetime
+    session: Any, spec: MeetSpec, known: Known, reach: Reach, now: datetime, lanes: Mapping[str, LaneKnown]
 ) -> list[dict[str, Any]]:
-    found = kept_summaries(spec, known, segments)
-    wanted = [place for place in range(len(segments)) if place not in found]
+    found = kept_summaries(spec, known, reach.segments)
+    wanted = [place for place in range(len(reach.segments)) if place not in found]
     found |= zip(wanted, ranges_judge(session, spec, wanted), strict=True)
-    summaries = [found[place] for place in range(len(segments))]
-    if changed := changed_find(segments, summaries, now):
+    summaries = [found[place] for place in range(len(reach.segments))]
+    if changed := changed_find(reach.segments, summaries, now):
         raise Whole(changed)
+    for lane in {summary["lane"] for summary in summaries} & lanes.keys() & known.lanes.keys():
+        first, *others = [summary for summary in summaries if summary["lane"] == lane]
+        for summary in others:
+            summary.pop("prefix", None), summary.pop("prefix_then", None)
+        first["prefix_then"] = dict(lanes[lane].prefix)  # as it was: what was seen before is not counted again here
+        first["prefix"] = fingerprint_join(lanes[lane].prefix, reach.older.get(lane, {}))
     return summaries
 
 
-def reach_find(known: Known | None, sink: Record, spec: MeetSpec, now: datetime) -> Reach:
+def reach_find(
+    known: Known | None,
+    sink: Record,
+    spec: MeetSpec,
+    now: datetime,
+    lanes: Mapping[str, LaneKnown] | None = None,
+) -> Reach:
     """Which ranges are to be read and which blocks stand.
 
     Raises: SnapshotLost and what else the record's reading raises.
@@ -148,10 +159,12 @@ def reach_find(known: Known | None, sink: Record, spec: MeetSpec, now: datetime)
         for lane in known.lanes:
             reading, asked = source_reading.lanes.get(lane), spec.questions.get(lane)
             _same_or_whole(known.lanes[lane], reading, asked, spec.earlier.get(lane))
+            if lanes is not None and (lane not in lanes or lanes[lane].frontier is None):
+                raise Whole("What earlier audits saw was voided, by a restore or by a row that came in late.")
         if not (source_reading.is_complete and sink_reading.is_complete):
             raise Whole("An end could not be read whole.")
         assert isinstance(sink, FollowedRecord)
-        new, touched = _new_entries(known, sink, sink_reading)
+        new, older, touched = new_entries(known, sink, spec)
         segments: list[Segment] = []
         opened, derived, kept = 0, 0, []
         for lane in dict.fromkeys(range_.lane for range_ in whole):
@@ -161,14 +174,14 @@ def reach_find(known: Known | None, sink: Record, spec: MeetSpec, now: datetime)
                 continue
             held = known.lanes[lane]
             entered = Counter(blocks_hold(held.blocks, at) for at in touched.get(lane, ()))
-            open_ = _opened(held) | {one for one in entered if one is not None}
+            open_ = _opened(held, spec.block_rows // 2) | {one for one in entered if one is not None}
             due = blocks_due(held.blocks, now, known.read_at, known.promised)
             opened, derived = opened + len(open_), derived + len(due - open_)
             segments += _segments(lane, held, open_ | due, entered, mine)
             kept += [block.derived_at for place, block in enumerate(held.blocks) if place not in open_ | due]
     except Whole as because:
         return Reach(everything, str(because))
-    return Reach(tuple(segments), "", new, opened, derived, min(kept, default=None), known.read_at)
+    return Reach(tuple(segments), "", new, older, opened, derived, min(kept, default=None), known.read_at)
 
 
 def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) -> dict[int, dict[str, Any]]:
@@ -176,19 +189,13 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
 
     Raises: Whole where the evidence of what was found there is gone.
     """
-    parts = parts_of(known.directory)
-    held = ds.dataset(parts, format="parquet", schema=schemas.FINDING) if parts else None
+    parts, items = parts_of(known.directory), ledger_parts(known.directory)
     found: dict[int, dict[str, Any]] = {}
     for place, segment in enumerate(segments):
         if not segment.kept:
             continue
         block = block_join(segment.kept)
-        findings = schemas.FINDING.empty_table()
-        if block.findings:
-            if held is not None:
-                findings = held.to_table(filter=range_filter(segment.range_))
-            if findings.num_rows != block.findings:
-                raise Whole("The evidence of an earlier audit, which holds what is still owed, is gone or was changed.")
+        findings = _kept_rows(parts, schemas.FINDING, segment, block)
         Path(spec.evidence).mkdir(parents=True, exist_ok=True)
         part_write(spec.evidence, f"part-{place:05d}", findings)
         batch = batch_rows(findings, spec.excluded)
@@ -204,7 +211,24 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
         }
         if segment.range_.lane not in spec.earlier:
             del found[place]["earlier"]
+        if spec.has_ledger:  # what could not be justified is judged anew each time, so none of it is here
+            open_ = _kept_rows(items, schemas.ITEM, segment, block)
+            part_write(spec.evidence, f"ledger-{place:05d}", open_)
+            found[place]["ledger"] = {"open": open_.num_rows, "unjustifiable": 0}
     return found
+
+
+def _kept_rows(parts: list[str], schema: pa.Schema, segment: Segment, block: Block) -> pa.Table:
+    """What an earlier audit wrote of the stretch that is open still: one row a finding. Raises: Whole where it is gone."""
+    rows = schema.empty_table()
+    if block.findings and parts:
+        wanted = range_filter(segment.range_)
+        if "settled_by" in schema.names:
+            wanted &= ds.field("settled_by").is_null()
+        rows = ds.dataset(parts, format="parquet", schema=schema).to_table(filter=wanted)
+    if rows.num_rows != block.findings:
+        raise Whole("The evidence of an earlier audit, which holds what is still owed, is gone or was changed.")
+    return rows
 
 
 def changed_find(segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime) -> str:
@@ -213,10 +237,10 @@ def changed_find(segments: Sequence[Segment], summaries: Sequence[Mapping[str, A
         if segment.again is None:
             continue
         read, held = block_join([block_from_row(row, now) for row in summary["blocks"]]), segment.again
-        is_as_committed = segment.is_last or _is_same(read.committed, held.committed)
+        is_as_committed = segment.is_last or is_same(read.committed, held.committed)
         is_as_accepted = read.accepted["count"] == held.accepted["count"] + segment.entered
         if not segment.entered:
-            is_as_accepted = _is_same(read.accepted, held.accepted)
+            is_as_accepted = is_same(read.accepted, held.accepted)
         if not (is_as_committed and is_as_accepted):
             end = "acceptance record" if is_as_committed else "source"
             low = "the beginning" if segment.again.low is None else f"position {segment.again.low.position}"
@@ -279,62 +303,18 @@ def _acknowledged(asked: LaneQuestion) -> str:
     return hashlib.sha256(b"".join(rows[name].to_numpy().tobytes() for name in names)).hexdigest()
 
 
-def _new_entries(
-    known: Known, sink: FollowedRecord, reading: Reading
-) -> tuple[dict[str, int], Mapping[str, list[Coordinate]]]:
-    """The fingerprint of the entries that came in since, and where in lanes that are known they lie."""
-    increment = known.increment
-    since = increment.since if increment else known.snapshot
-    again: list[Fingerprint] = []
-    new: list[Fingerprint] = []
-    touched: dict[str, list[Coordinate]] = {}
-    looked_at = 0
-    for batch in sink.read_since(reading, since):
-        looked_at += batch.num_rows
-        if looked_at > ENTRIES_MOST:
-            raise Whole(f"More than {ENTRIES_MOST:,} entries came in since.")
-        table = pa.Table.from_batches([batch])
-        is_shown = shown_in(known.snapshot, table["admitted_in"].to_numpy())
-        again.append(history_fingerprint(table.filter(pa.array(is_shown)), EVERYTHING))
-        fresh = table.filter(pa.array(~is_shown))
-        new.append(history_fingerprint(fresh, EVERYTHING))
-        for lane, at in _places(fresh):
-            held = known.lanes.get(lane)
-            if held is not None and at <= held.frontier:
-                touched.setdefault(lane, []).append(at)
-    if increment is not None and not _is_same(fingerprint_join(*again), increment.entries):
-        raise Whole(
-            "The record does not hold any more what the last audit found new in it: it was restored or changed."
-        )
-    return fingerprint_join(*new), touched
-
-
-def _places(rows: pa.Table) -> Iterator[tuple[str, Coordinate]]:
-    columns = (rows[name].to_pylist() for name in ("lane", "position", "ordinal"))
-    for lane, position, ordinal in zip(*columns, strict=True):
-        yield lane, Coordinate(position, ordinal)
-
-
-def _is_same(one: Fingerprint, other: Fingerprint) -> bool:
-    names = {*one, *other}
-    return all(one.get(name, 0) == other.get(name, 0) for name in names)
-
-
-def shown_in(snapshot: str, admitted_in: np.ndarray) -> np.ndarray:
-    """Which of these transactions the snapshot shows, where they ended well.
-
-    >>> shown_in("5:9:5,7", np.array([4, 5, 6, 7, 8, 9])).tolist()
-    [True, False, True, False, True, False]
-    """
-    oldest, first, between = snapshot.split(":")
-    was_open = np.array([int(one) for one in between.split(",") if one], np.int64)
-    return (admitted_in < int(oldest)) | ((admitted_in < int(first)) & ~np.isin(admitted_in, was_open))
-
-
-def _opened(held: LaneBlocks) -> set[int]:
+def _opened(held: LaneBlocks, look_back: int) -> set[int]:
     """The places of the blocks that are judged anew although nothing was accepted there: more commits may justify what is
-    there; and always the last one, where late rows come in, which end the ground that the frontier stands on."""
-    return {place for place, block in enumerate(held.blocks) if not block.is_settled} | {len(held.blocks) - 1}
+    there; and always the last ones, of at least `look_back` rows together, where late rows come in, which end the ground
+    that the frontier stands on."""
+    open_ = {place for place, block in enumerate(held.blocks) if not block.is_settled}
+    rows = 0
+    for place in reversed(range(len(held.blocks))):
+        open_.add(place)
+        rows += held.blocks[place].rows
+        if rows >= look_back:
+            break
+    return open_
 
 
 def _segments(
@@ -346,11 +326,16 @@ def _segments(
 ) -> list[Segment]:
     """The lane in order: runs of blocks that stand, each other block alone, and what lies above them, cut as `whole` is."""
     segments: list[Segment] = []
+    last = len(held.blocks) - 1
+    while (
+        last > 0 and last - 1 in read
+    ):  # the blocks that are read again at the end: what came late is told apart there
+        last -= 1
     for is_read, places in groupby(range(len(held.blocks)), key=read.__contains__):
         blocks = [(place, held.blocks[place]) for place in places]
         if is_read:
             for place, block in blocks:
-                is_last = place == len(held.blocks) - 1  # what came in late there is told by its fingerprint
+                is_last = place >= last
                 range_ = CoordinateRange(lane, block.low, block.high)
                 segments.append(Segment(range_, (), block, entered.get(place, 0), is_last))
         else:

@@ -24,12 +24,15 @@ from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
+from workers.connectors.rows import inside
 from workers.evidence import schemas
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
-from workers.evidence.blocks import Judged, range_judge_by_blocks
+from workers.evidence.blocks import range_judge_by_blocks
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
+from workers.evidence.known import Kept
+from workers.evidence.remembered import judge_remembering, ledger_write, prefix_of, remembered_read
 from workers.evidence.store import part_write
 from workers.spark.tasks import summary_row, tasks_run
 
@@ -81,6 +84,12 @@ class MeetSpec:
     """Where an earlier reading judged each lane: its history there is fingerprinted again."""
     block_rows: int = 0
     """Of how many events about the blocks are by which each range is judged, so that they can be kept. 0: as one."""
+    has_ledger: bool = False
+    """What is remembered is judged as well, and the ledger is told (workers.evidence.remembered)."""
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    admitted_now: int | None = None
+    admitted_then: Mapping[str, int | None] = field(default_factory=dict)
+    """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
 
 
 def ranges_judge(session: Any, spec: MeetSpec, wanted: Sequence[int] | None = None) -> list[dict[str, Any]]:
@@ -116,11 +125,27 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         else iter(())
     )
     accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width))
-    verdict: BlockVerdict | Judged
+    told: dict[str, Any] = {}
+    remembered = remembered_read(spec, range_) if spec.has_ledger else None
+    if spec.has_ledger:
+        told["prefix"] = prefix_of(accepted, spec.admitted_now)
+        if range_.lane in spec.admitted_then:
+            told["prefix_then"] = prefix_of(accepted, spec.admitted_then[range_.lane])
+
+    def judge(within: CoordinateRange, mine: pa.Table, theirs: pa.Table) -> tuple[BlockVerdict, pa.Table]:
+        if remembered is None:
+            return judge_block(question, mine, theirs), theirs
+        there = remembered.filter(inside(remembered, within))
+        return judge_remembering(spec, within, question, mine, theirs, there)
+
     if spec.block_rows:
-        verdict = range_judge_by_blocks(question, range_, history, accepted, spec.block_rows)
+        verdict, accepted, told["blocks"] = range_judge_by_blocks(
+            question, range_, history, accepted, spec.block_rows, judge
+        )
     else:
-        verdict = judge_block(question, history, accepted)
+        verdict, accepted = judge(range_, history, accepted)
+    if remembered is not None:
+        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
     batch = batch_rows(verdict.findings, spec.excluded)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
     summary: dict[str, Any] = {
@@ -131,9 +156,8 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         "batch_digest": rows_digest(batch),
         "history": history_fingerprint(history, question.frontier),
         "stranded": _stranded(question, history, accepted),
+        **told,
     }
-    if isinstance(verdict, Judged):
-        summary["blocks"] = verdict.blocks
     if range_.lane in spec.earlier:
         at = spec.earlier[range_.lane]
         is_same = at == question.frontier

@@ -15,13 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate, Spelling, coordinate_format
-from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.identity import Identity
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK, fingerprint_join
 from recovery_api.domain.ledger.following import Known
+from recovery_api.domain.ledger.lanes import LaneFound, LaneKnown
 from recovery_api.domain.verdicts import LaneCounts
-from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.duplicates import Generations, generations_read
@@ -31,18 +30,18 @@ from workers.evidence.grounds import (
     Remembered,
     late_find,
     pinned_apply,
-    pinned_choose,
     written_since,
 )
 from workers.evidence.ids import ids_judge
 from workers.evidence.increment import Followed, followed_judge
 from workers.evidence.kernel import LaneQuestion, fold
+from workers.evidence.known import Ledger, Opened, admitted_now, lane_found, ledger_open
 from workers.evidence.left_out import left_out_tell
+from workers.evidence.pinning import AFTER_EVERYTHING, BEFORE_EVERYTHING, Pinned, pin, refuse_below_floor
 from workers.evidence.ranges import EndSpec, MeetSpec, ranges_judge
+from workers.evidence.remembered import remembered_write
 from workers.faults import Point, crash_point
 
-BEFORE_EVERYTHING = Coordinate(INT64_MIN, INT64_MIN)
-AFTER_EVERYTHING = Coordinate(INT64_MAX, INT64_MAX)
 Progress = Callable[..., None]
 
 
@@ -71,10 +70,10 @@ class AuditRequest:
     same of the word that no event id is used again.
 
     `acknowledged` are coordinates by lane that a person took out of the obligation; `approved` is the evidence
-    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found a lane
-    exactly once; what retention dropped below it was accepted, and what the record held then was justified. `clock`: the
-    one clock that orders readings. `is_followed`: what `known` says that earlier audits judged is not read again where
-    nothing came in, and what this one judged can be continued.
+    directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found every id
+    of a lane, of a record that knows only ids. `ledger`: what earlier audits saw (None: nothing is remembered, and nothing
+    is told). `clock`: the one clock that orders readings. `is_followed`: what `known` says that earlier audits judged is not read
+    again where nothing came in, and what this one judged can be continued.
     """
 
     source: EndSpec
@@ -97,6 +96,7 @@ class AuditRequest:
     is_followed: bool = False
     known: Known | None = None
     block_rows: int = ROWS_A_BLOCK
+    ledger: Ledger | None = None
     clock: Callable[[], datetime] = _utc_now
 
 
@@ -105,7 +105,8 @@ class LaneEvidence:
     """One lane as judged: where, on which ground, and the kernel's folded counts.
 
     `stranded`: events in scope above the frontier that the record does not hold: what a raised fence may reject. `late`:
-    rows that came in at or below the frontier after it was taken to be safe.
+    rows that came in at or below the frontier after it was taken to be safe. `known`: what earlier audits saw of it;
+    `found`: what the ledger may learn (None: nothing).
     """
 
     lane: str
@@ -115,6 +116,8 @@ class LaneEvidence:
     fingerprint: Mapping[str, int]
     stranded: int
     late: Late | None = None
+    known: LaneKnown | None = None
+    found: LaneFound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class Evidence:
     accepted, where the record says so. `record_read_at`: just before the record's snapshot was opened: whatever was
     accepted by then is in it, and of two readings the later one holds all that the earlier one held. `sink_release`
     ends the record's snapshot before the source's: nobody can read in it afterwards. `identity`: the record knows only
-    ids, and how they were compared.
+    ids, and how they were compared. `opened`: the ledger as this reading had it; `items_open`: how many items it found.
     """
 
     source_reading: Reading
@@ -153,6 +156,8 @@ class Evidence:
     duplicated_in: Generations = field(default_factory=dict)
     cursors: Mapping[str, CursorReading] = field(default_factory=dict)
     certified: Mapping[str, Certified] = field(default_factory=dict)
+    opened: Opened | None = None
+    items_open: int = 0
     identity: Identity | None = None
     ids_attested_by: str = ""
     record_read_at: datetime = field(default_factory=_utc_now)
@@ -174,23 +179,33 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
     source, sink = request.source.source(), request.sink.record()
     cursors = source.cursors()
     with ExitStack() as held, ExitStack() as held_at_sink:
-        safe, pinned = request.proven, None
-        frontiers: Mapping[str, Coordinate] = {}
+        pinned = Pinned(request.proven, {}, None, {})
         if not request.proven:
-            safe, frontiers, pinned = _pin(request, source, progress, held)
+            pinned = pin(request, source, progress, held)
         crash_point(Point.FRONTIER_PINNED)
         record_read_at = request.clock()
         sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
-        source_reading = pinned_apply(held.enter_context(source.hold_snapshot()), safe, not request.proven)
-        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned})
+        source_reading = held.enter_context(source.hold_snapshot())
+        source_reading = pinned_apply(source_reading, pinned.safe, not request.proven, pinned.own)
+        source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned.handle})
         if request.proven:
             for lane, reading in source_reading.lanes.items():
                 asked = request.frontier.get(lane, BEFORE_EVERYTHING)
-                _refuse_below_floor(reading, asked, source.spelling)
-        frontier = frontiers or {lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes}
+                refuse_below_floor(reading, asked, source.spelling)
+        opened = None
+        if sink_reading.ids is not None:
+            source_reading = replace(
+                source_reading, is_complete=source_reading.is_complete and not source_reading.rows_go
+            )
+        elif request.ledger is not None:
+            opened = ledger_open(request.ledger, source_reading)
+            remembered_write(request.evidence, opened.items())
+        frontier = pinned.frontiers or {
+            lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes
+        }
         questions = {
-            lane: _question(request, lane, frontier, source_reading)
-            for lane in _all_lanes(source_reading, sink_reading)
+            lane: _question(request, lane, frontier, source_reading, opened)
+            for lane in _all_lanes(source_reading, sink_reading, opened)
         }
         ranges = tuple(
             range_
@@ -213,12 +228,17 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
             request.approved,
             request.excluded,
             {lane: one.frontier for lane, one in request.earlier.items()},
+            has_ledger=opened is not None,
+            kept=opened.kept if opened else {},
+            admitted_now=admitted_now(sink_reading),
+            admitted_then=opened.admitted_then if opened else {},
         )
         progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
         identity, followed = None, None
         if sink_reading.ids is None:
             if request.is_followed:
-                followed = followed_judge(session, spec, request.known, sink, record_read_at, request.block_rows)
+                before = request.known, opened.lanes if opened else None
+                followed = followed_judge(session, spec, before, sink, record_read_at, request.block_rows)
                 spec, summaries = followed.spec, followed.summaries
             else:
                 summaries = ranges_judge(session, spec)
@@ -232,7 +252,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
         written = functools.partial(written_since, source, source_reading, request.evidence)
         yield replace(
-            _evidence(spec, request, frontier, summaries, source.spelling, written),
+            _evidence(spec, request, summaries, source.spelling, written, opened),
             duplicated_in=duplicated_in,
             cursors=cursors,
             certified=request.certified,
@@ -244,72 +264,30 @@ def evidence_read(session: Any, request: AuditRequest, progress: Progress) -> It
         )
 
 
-def _pin(
-    request: AuditRequest, source: Source, progress: Progress, held: ExitStack
-) -> tuple[dict[str, SafeFrontier], dict[str, Coordinate], Mapping[str, Any] | None]:
-    """Each lane's safe frontier and the one to judge at, chosen before either snapshot is opened, and the pinning
-    snapshot, which stays open with `held`: late rows are looked up in it."""
-    progress(step="pinning the frontier")
-    pinned = held.enter_context(source.hold_pin())
-    for lane in request.frontier:
-        if lane not in pinned.lanes:
-            raise FrontierRefused(lane, ", ".join(pinned.lanes), "set of lanes", "the source has no such lane")
-    chosen = {
-        lane: pinned_choose(reading, request.remembered.get(lane), request.frontier.get(lane), request.attested_by)
-        for lane, reading in pinned.lanes.items()
-    }
-    frontiers = {
-        lane: frontier_choose(reading, request.frontier.get(lane), source.spelling) for lane, reading in chosen.items()
-    }
-    return {lane: reading.safe for lane, reading in chosen.items()}, frontiers, pinned.handle.get("pinned")
-
-
-def frontier_choose(reading: LaneReading, asked: Coordinate | None, spelling: Spelling) -> Coordinate:
-    """The frontier to judge a lane at: what was asked, if it may be; else as far as is safe and committed.
-
-    Raises: FrontierRefused naming the safe frontier or the floor.
-    """
-    safe = reading.safe.coordinate
-    if asked is None:
-        if safe is None or reading.head is None:
-            return BEFORE_EVERYTHING
-        return min(safe, reading.head)
-    if safe is None or asked > safe:
-        raise FrontierRefused(
-            coordinate_format(asked, spelling),
-            coordinate_format(safe, spelling) if safe else "not there yet",
-            "safe frontier",
-            " ".join([reading.safe.says, *(f"Waits for {name}." for name in reading.safe.waits_for)]),
-        )
-    _refuse_below_floor(reading, asked, spelling)
-    return asked
-
-
-def _refuse_below_floor(reading: LaneReading, asked: Coordinate, spelling: Spelling) -> None:
-    if reading.floor is not None and BEFORE_EVERYTHING < asked < reading.floor:
-        raise FrontierRefused(
-            coordinate_format(asked, spelling),
-            coordinate_format(reading.floor, spelling),
-            "floor",
-            "retention dropped what lies below it, and no journal is registered",
-        )
-
-
-def _all_lanes(source: Reading, sink: Reading) -> list[str]:
-    return [*source.lanes, *(lane for lane in sink.lanes if lane not in source.lanes)]
+def _all_lanes(source: Reading, sink: Reading, opened: Opened | None) -> list[str]:
+    """Those of the source, those that only the record has, and those of which only the ledger remembers anything."""
+    return list(dict.fromkeys([*source.lanes, *sink.lanes, *(opened.item_lanes() if opened else [])]))
 
 
 def _question(
-    request: AuditRequest, lane: str, frontier: Mapping[str, Coordinate], source_reading: Reading
+    request: AuditRequest,
+    lane: str,
+    frontier: Mapping[str, Coordinate],
+    source_reading: Reading,
+    opened: Opened | None,
 ) -> LaneQuestion:
     reading = source_reading.lanes.get(lane)
+    known = opened.lanes.get(lane) if opened else None
     f = frontier.get(lane, BEFORE_EVERYTHING)
-    certified = request.certified.get(lane)
+    if reading is None and known is not None and known.frontier is not None:
+        f = known.frontier
+    heads = [one for one in (reading.head if reading else None, known.head if known else None) if one is not None]
+    is_head_known = reading is not None and source_reading.is_complete and not source_reading.rows_go
     acknowledged = request.acknowledged.get(lane, ())
     return LaneQuestion(
         lane=lane,
         frontier=f,
-        journal_head=reading.head if reading and source_reading.is_complete else None,
+        journal_head=max(heads, default=None) if is_head_known else None,
         floor=_floor(reading),
         scope=None if request.scope is None else pa.array(request.scope, pa.string()),
         acknowledged=pa.table(
@@ -321,9 +299,9 @@ def _question(
         if acknowledged
         else None,
         has_journal=False,
-        certified_below=certified.frontier if certified else None,
-        certified_entry=certified.last_entry if certified else None,
         is_history_whole=source_reading.is_complete,
+        rows_go=source_reading.rows_go,
+        admitted_below=opened.seen_below(lane) if opened else None,
     )
 
 
@@ -340,17 +318,17 @@ def _floor(reading: LaneReading | None) -> Coordinate | None:
 def _evidence(
     spec: MeetSpec,
     request: AuditRequest,
-    frontier: Mapping[str, Coordinate],
     summaries: list[dict[str, Any]],
     spelling: Spelling,
     written: Any,
+    opened: Opened | None,
 ) -> Evidence:
     lanes = {}
     weaknesses = list(spec.source_reading.weaknesses)
     for lane in spec.questions:
         mine = [summary for summary in summaries if summary["lane"] == lane]
         reading = spec.source_reading.lanes.get(lane) or _no_lane(lane)
-        f, earlier = frontier.get(lane, BEFORE_EVERYTHING), request.earlier.get(lane)
+        f, earlier = spec.questions[lane].frontier, request.earlier.get(lane)
         at_earlier = fingerprint_join(*(summary["earlier"] for summary in mine if "earlier" in summary))
         late = late_find(reading, f, mine, earlier, at_earlier, spelling, written)
         if late is not None:
@@ -364,6 +342,8 @@ def _evidence(
             fingerprint_join(*(summary["history"] for summary in mine)),
             sum(summary["stranded"] for summary in mine),
             late,
+            _lane_known(opened, lane, late) if opened else None,
+            _lane_found(spec, opened, reading, f, mine) if opened else None,
         )
     judged = {lane: lanes[lane].reading for lane in spec.source_reading.lanes}
     source_reading = replace(spec.source_reading, lanes=judged, weaknesses=tuple(dict.fromkeys(weaknesses)))
@@ -384,7 +364,25 @@ def _evidence(
             for index, summary in enumerate(summaries)
             if summary["batch_count"]
         ),
+        opened=opened,
+        items_open=sum(summary["ledger"]["open"] for summary in summaries if "ledger" in summary),
     )
+
+
+def _lane_known(opened: Opened, lane: str, late: Late | None) -> LaneKnown | None:
+    """What is remembered of the lane. After a late row it is not known how far its history was seen."""
+    known = opened.lanes.get(lane)
+    return replace(known, frontier=None) if known is not None and late is not None else known
+
+
+def _lane_found(
+    spec: MeetSpec, opened: Opened, reading: LaneReading, frontier: Coordinate, mine: list[dict[str, Any]]
+) -> LaneFound:
+    prefix, then = (
+        fingerprint_join(*(summary[name] for summary in mine if name in summary)) for name in ("prefix", "prefix_then")
+    )
+    found = lane_found(reading, frontier, spec.source_reading, spec.sink_reading, opened, prefix, then)
+    return replace(found, unjustifiable=sum(summary["ledger"]["unjustifiable"] for summary in mine))
 
 
 def _no_lane(lane: str) -> LaneReading:

@@ -66,3 +66,24 @@ FINDING = pa.schema(
     ]
 )
 """One row a finding: a lost obligation, a premature entry, a repeated payload (once, with its count)."""
+
+ITEM = pa.schema(
+    [
+        ("id", pa.int64()),  # of the ledger's row; null: not remembered yet, or kept with an audit's evidence alone
+        *COORDINATE,
+        ("word", pa.string()),  # recovery_api.domain.ledger.words.ItemWord
+        ("cause", pa.string()),
+        ("digest", DIGEST),  # of a lost one the obligation's, of the others the acceptance's
+        ("other_digest", DIGEST),
+        ("entry", pa.int64()),
+        ("copies", pa.int64()),
+        ("event_id", pa.string()),
+        ("key", pa.string()),
+        ("committed_at", TIME),
+        ("is_this_epoch", pa.bool_()),  # it was seen under the scope, mapping and servers of this reading
+        ("is_acknowledged", pa.bool_()),
+        ("is_content_gone", pa.bool_()),
+        ("settled_by", pa.string()),  # recovery_api.domain.ledger.words.SettledBy; null: open
+    ]
+)
+"""What is remembered of one event or acceptance: what an audit is given to judge with, and what it gives back."""

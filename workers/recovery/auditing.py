@@ -81,14 +81,16 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     asked, is_full = intent.arguments.get("frontier"), bool(intent.arguments.get("is_full"))
     epoch = epoch_of(pipeline, record_of(pipeline))
     request = request_make(
-        pipeline, evidence_directory("audits", str(intent.id)), frontier=frontier_from_row(asked) if asked else None
+        pipeline,
+        evidence_directory("audits", str(intent.id)),
+        frontier=frontier_from_row(asked) if asked else None,
+        is_rebased=is_full,
     )
     request = replace(request, is_followed=True, known=None if is_full else known_get(pipeline, epoch))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
     paths = paths_read(pipeline)
-    is_whole = found.followed is None or found.followed.reach.is_whole
     with transaction.atomic():
-        audit_write(pipeline, found, started_at=started_at, is_full=is_whole, paths=paths, intent=intent)
+        audit_write(pipeline, found, started_at=started_at, is_full=is_full, paths=paths, intent=intent)
         learned_keep(pipeline, found, epoch)

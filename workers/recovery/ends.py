@@ -20,12 +20,20 @@ from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.identity import NO_REUSE
-from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds import deciding, kind_get
+from recovery_api.domain.ledger.epochs import epoch_digest
 from recovery_api.domain.restores import RestoreFinding
-from recovery_api.models import Intent, Pipeline, Plan
+from recovery_api.models import Intent, Pipeline, Plan, Sink
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
+from recovery_api.selectors.ledger import (
+    ITEM_COLUMNS,
+    ledger_inherited,
+    ledger_items_remembered,
+    ledger_lanes,
+    ledger_token,
+)
 from recovery_api.selectors.omissions import acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
@@ -38,6 +46,7 @@ from workers.connectors.tested import capability_tested
 from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
 from workers.evidence.grounds import Earlier, Remembered
+from workers.evidence.known import ITEMS, Ledger
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
@@ -101,8 +110,9 @@ def request_make(
     generation: int | None = None,
     approved: str | None = None,
     excluded: pa.Table | None = None,
+    is_rebased: bool = False,
 ) -> AuditRequest:
-    """What is to be read of `pipeline`, at its safe frontier unless another is asked.
+    """What is to be read of `pipeline`, at its safe frontier unless another is asked. `is_rebased`: in full, by name.
 
     `plan`: it found what is safe, so that is not asked again; what it read is compared with what is read now.
     """
@@ -124,8 +134,34 @@ def request_make(
         generation=generation,
         approved=approved,
         excluded=excluded,
+        ledger=ledger_make(pipeline, is_rebased),
         clock=now_get,
     )
+
+
+def ledger_make(pipeline: Pipeline, is_rebased: bool = False) -> Ledger:
+    """What is remembered of the pipeline. Its token is read first: what comes in after that is noticed."""
+    token = ledger_token(pipeline)
+    columns = list(zip(*ledger_items_remembered(pipeline), strict=True)) or [()] * len(ITEM_COLUMNS)
+    held = dict(zip(ITEM_COLUMNS, columns, strict=True))
+    held["digest"] = tuple(bytes(one) or None for one in held["digest"])
+    held["other_digest"] = tuple(None if one is None else bytes(one) for one in held["other_digest"])
+    held["settled_by"] = tuple(one or None for one in held["settled_by"])
+    items = pa.table(
+        [pa.array(held.get(field.name, [None] * len(columns[0])), field.type) for field in ITEMS], schema=ITEMS
+    )
+    source, sink = pipeline.source, pipeline.sink
+    ends = {
+        name: {"kind": end.kind, **deciding(end.kind, end.options)}
+        for name, end in (("source", source), ("sink", sink))
+    }
+    sink_incarnation = Sink.objects.values_list("said_identity", flat=True).get(pk=sink.pk) or ""
+
+    def epoch(source_incarnation: str) -> str:
+        scope = None if pipeline.scope is None else list(pipeline.scope)
+        return epoch_digest(scope=scope, **ends, incarnations=[source_incarnation, sink_incarnation])
+
+    return Ledger(ledger_lanes(pipeline), items, epoch, token, is_rebased, ledger_inherited(pipeline))
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 from recovery_api.domain.kinds import deciding
 from recovery_api.domain.ledger.epochs import epoch_digest
 from recovery_api.domain.ledger.following import Known
+from recovery_api.domain.ledger.lanes import base_lost
 from recovery_api.models import Pipeline
-from recovery_api.services.blocks import blocks_remember
+from recovery_api.services.blocks import blocks_forget, blocks_remember
 from workers.connectors.protocols.record import Record
 from workers.evidence.increment import Reach
 from workers.evidence.read import Evidence
@@ -19,15 +20,25 @@ def epoch_of(pipeline: Pipeline, record: Record) -> str:
     return epoch_digest(scope=pipeline.scope, source=source, sink=sink, incarnations=[record.said().incarnation])
 
 
-def learned_keep(pipeline: Pipeline, found: Evidence, epoch: str) -> bool:
-    """Keeps what the audit judged, for the next one; whether it did. Late rows end every ground it could go on from."""
+def learned_keep(pipeline: Pipeline, found: Evidence, epoch: str) -> None:
+    """Keeps what the audit judged, for the next one; where it can leave nothing, what was kept goes, and the next one
+    reads everything."""
     learned = learned_of(found)
-    return learned is not None and blocks_remember(pipeline, learned, epoch)
+    if learned is None:
+        blocks_forget(Pipeline.objects.filter(pk=pipeline.pk))
+    else:
+        blocks_remember(pipeline, learned, epoch)
 
 
 def learned_of(found: Evidence) -> Known | None:
+    """What can be gone on from. None: an end was not read whole, a late row ended the ground, or acceptances that an
+    earlier audit saw are not there any more, which every audit must find again until one in full takes a new base."""
     if found.followed is None or any(lane.late for lane in found.lanes.values()):
         return None
+    is_rebased = found.opened is not None and found.opened.ledger.is_rebased
+    for lane in found.lanes.values():
+        if lane.found is not None and base_lost(lane.known, lane.found) is not None and not is_rebased:
+            return None
     return found.followed.learned
 
 

@@ -21,7 +21,8 @@ from recovery_api.domain.plans import approval_refusal
 from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
 from recovery_api.selectors.recoveries import plan_strategy, recovery_attested
-from workers.evidence.read import BEFORE_EVERYTHING, Evidence
+from workers.evidence.pinning import BEFORE_EVERYTHING
+from workers.evidence.read import Evidence
 from workers.evidence.store import parts_of
 from workers.recovery.ends import paths_read
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
@@ -76,7 +77,7 @@ def verification_record(
         recovery.pipeline,
         found,
         started_at=started_at,
-        is_full=True,
+        is_full=False,
         paths=paths_read(recovery.pipeline),
         intent=intent,
         recovery=recovery,
@@ -109,6 +110,7 @@ def outcome_of(
             hazard_count=audit.premature_count + audit.duplicate_count,
             is_handed_over=stored is None or _is_handed_over(recovery, stored),
             is_given=bool(attested) or audit.status == AuditStatus.EXACTLY_ONCE_GIVEN,
+            is_of_kept=audit.status == AuditStatus.NOTHING_OWED_OF_KEPT,
         )
     )
     return outcome.value, _outcome_says(outcome, recovery, audit, hidden)
@@ -129,6 +131,13 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
         case Outcome.INCOMPLETE:
             lost = audit.lost_count - audit.acknowledged_count
             late = "".join(f" Late: {lane['late']}." for lane in audit.lanes.values() if lane.get("late"))
+            if (gone := _gone(audit)) == lost:
+                return (
+                    f"Still owed at {at}: {_events(lost)} whose content is gone at the source, so that no plan can send "
+                    f"{'it' if lost == 1 else 'them'}. {recovery.landed_count:,} delivered. Read the rest somewhere else, "
+                    "or acknowledge it."
+                )
+            late += f" Of them {gone:,} are gone at the source and cannot be sent." if gone else ""
             return (
                 f"Incomplete at {at}: {_events(lost)} still missing.{late} Plan again: the next plan carries the rest."
             )
@@ -142,12 +151,23 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
             return f"Complete at {at} but for {_events(audit.acknowledged_count)} that somebody acknowledged as lost."
         case Outcome.COMPLETE_HAND_OVER_UNVERIFIED:
             return f"Complete at {at}, hand-over unverified: the sink holds no start position for the next relay run."
+        case Outcome.NOTHING_OWED_OF_KEPT:
+            return (
+                f"Nothing is owed of what the source keeps at {at}: {recovery.landed_count:,} delivered, "
+                f"{recovery.absorbed_count:,} already present."
+            )
         case _:
             given = f", given {'; and '.join(audit.givens)}" if outcome is Outcome.EXACTLY_ONCE_GIVEN else ""
             return (
                 f"Exactly once at {at}{given}: {recovery.landed_count:,} delivered, "
                 f"{recovery.absorbed_count:,} already present."
             )
+
+
+def _gone(audit: Audit) -> int:
+    """Owed events, acknowledged ones apart, that the source does not hold any more."""
+    counts = [lane["counts"] for lane in audit.lanes.values()]
+    return sum(int(one.get("lost_remembered", 0)) - int(one.get("acknowledged_remembered", 0)) for one in counts)
 
 
 def _events(count: int) -> str:

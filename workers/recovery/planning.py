@@ -118,7 +118,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         transaction.atomic()
     ):  # what the plan's reading shows is knowledge of the pipeline, whatever becomes of the plan
         fields["audit"] = audit_write(
-            pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent, but=plan
+            pipeline, found, started_at=started_at, is_full=False, paths=paths, intent=intent, but=plan
         )
         if verdict is PlanVerdict.REFUSED:
             assert refusal is not None

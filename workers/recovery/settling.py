@@ -49,7 +49,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
         report(step="raising the counter", says=f"above {finding.counter_floor}")
         fenced_of(pipeline).counter_raise(finding.counter_floor + 1)
     started_at = timezone.now()
-    request = request_make(pipeline, evidence_directory("audits", str(intent.id)))
+    request = request_make(pipeline, evidence_directory("audits", str(intent.id)), is_rebased=True)
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     paths = paths_read(pipeline)

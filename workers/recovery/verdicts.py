@@ -27,6 +27,7 @@ from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
 from workers.recovery.following import reach_says
+from workers.recovery.ledger import decided_given, is_seen_below, ledger_doubts, ledger_learn, ledger_row
 from workers.recovery.listing import groups_make, listing_rows
 
 
@@ -101,6 +102,7 @@ def audit_write(
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
+        learnt=ledger_learn(pipeline, found, {lane: verdict.given for lane, verdict in judged.items()}),
     )
 
 
@@ -136,6 +138,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
         "gaps": _text(gap_count(found, lane)),
+        "ledger": ledger_row(found, lane),
     }
 
 
@@ -179,13 +182,7 @@ def weaknesses(found: Evidence, judged: Mapping[str, Verdict], paths: Sequence[U
 
 def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) -> Verdict:
     safe = lane.reading.safe
-    certified = found.certified.get(lane.lane)
-    below = Below.NOTHING_DROPPED
-    if lane.counts.justification_unknown and found.source_reading.is_complete:
-        below = Below.NOTHING
-    elif lane.reading.floor is not None:
-        is_certified = certified is not None and lane.reading.floor <= certified.frontier
-        below = Below.CERTIFIED if is_certified else Below.NOTHING
+    below, certified_given = _below(found, lane)
     return verdicts.verdict_make(
         lane.lane,
         found.spell(lane.frontier),
@@ -193,11 +190,8 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
         verdicts.Evidence(
             below=below,
             unread=_unread(found, lane.reading),
-            doubts=_doubts(found, lane),
-            given=_given(safe)
-            + _given_ids(found)
-            + tuple(attested)
-            + (certified.given if below is Below.CERTIFIED and certified else ()),
+            doubts=_doubts(found, lane) + ledger_doubts(found, lane),
+            given=_given(safe) + _given_ids(found) + tuple(attested) + certified_given + decided_given(lane),
             weaknesses=(safe.weakness,) if safe.weakness else (),
             grounds=(
                 f"Safe frontier by {safe.ground}: {safe.says}",
@@ -206,8 +200,22 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
                 *reach_says(found),
             ),
             identity=found.identity,
+            rows_go=found.source_reading.rows_go and found.identity is None,
         ),
     )
+
+
+def _below(found: Evidence, lane: LaneEvidence) -> tuple[Below, tuple[str, ...]]:
+    """What stands for the history below the floor, and what that is given."""
+    if lane.counts.justification_unknown and found.source_reading.is_complete:
+        return Below.NOTHING, ()
+    if lane.reading.floor is None:
+        return Below.NOTHING_DROPPED, ()
+    if found.identity is not None:
+        certified = found.certified.get(lane.lane)
+        is_certified = certified is not None and lane.reading.floor <= certified.frontier
+        return (Below.CERTIFIED, certified.given) if is_certified and certified else (Below.NOTHING, ())
+    return (Below.CERTIFIED, lane.known.givens) if is_seen_below(lane) and lane.known else (Below.NOTHING, ())
 
 
 def _given(safe: SafeFrontier) -> tuple[str, ...]:
@@ -228,7 +236,9 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
 
     Where the source purges what was delivered that is its ordinary state.
     """
-    cursor, head = found.cursors.get(lane.lane), lane.reading.head
+    cursor = found.cursors.get(lane.lane)
+    heads = [one for one in (lane.reading.head, lane.known.head if lane.known else None) if one is not None]
+    head = max(heads, default=None)
     is_purged = retention_of(found.spec.source.kind, found.spec.source.options) is not Retention.KEEPS
     if is_purged or cursor is None or cursor.coordinate is None or (head is not None and cursor.coordinate <= head):
         return ()
@@ -285,6 +295,8 @@ def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:
     frontier above the safe one, a number used twice. It is as sure as the safe frontier, whose weakness is named.
     """
     lowest, safe, step = lane.reading.lowest, lane.reading.safe, lane.reading.numbers_step
+    if found.source_reading.rows_go or lane.counts.lost_remembered or lane.counts.justified_earlier:
+        return None  # rows went: a number without one may be theirs
     is_counted = step is not None and lane.counts.coordinates_ascending and lane.reading.floor is None
     is_proven = safe.coordinate is not None and lane.frontier <= safe.coordinate
     if step is None or not is_counted or not is_proven or lowest is None or lane.frontier < lowest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recovery_api.models import Intent, Plan
+from recovery_api.models import Audit, Intent, LedgerItem, LedgerLane, Plan
 from tests.integration.api.conftest import make_api, make_person
 from tests.integration.control import paper_runner
 
@@ -125,3 +125,25 @@ def test_what_must_be_attested_is_listed_in_the_plan_and_given_in_its_words(oper
     applied = approver.post("/recoveries", apply(plan) | {"attestations": texts})
     assert applied.status_code == 202 and applied.body["attestations"] == texts
     assert applied.body["attested"][0]["since"] == "2026-11-01T10:30:00+00:00"
+
+
+def test_what_is_open_is_listed_and_who_knows_decides_what_nobody_saw(operator, viewer, pipeline):
+    audit = work(operator, operator.post("/audits", {"pipeline": "mail"}))["result"]["audit"]
+    seen = Audit.objects.get(id=audit)
+    told = {"pipeline": pipeline, "lane": "0", "epoch": "e"}
+    LedgerLane.objects.create(
+        **told, audit=seen, read_at=seen.record_read_at, unseen_below={"position": "4", "ordinal": "0"}
+    )
+    times = {"first_seen_at": seen.record_read_at, "last_seen_at": seen.record_read_at}
+    LedgerItem.objects.create(
+        **told, **times, position=7, word="lost", is_content_gone=True, first_audit=seen, last_audit=seen
+    )
+    (item,) = viewer.get("/pipelines/mail/items").body["items"]
+    assert (item["coordinate"], item["word"], item["is_content_gone"]) == ("7", "lost", True)
+    assert "no recovery can send it" in item["means"]
+    assert viewer.get("/pipelines/mail/ledger").body["items"][0]["unknown_below"] == "4"
+    path, decision = "/pipelines/mail/ledger", {"coordinate": "4", "reason": "imported"}
+    assert viewer.post(path, decision).status_code == 403
+    made = operator.post(path, decision)
+    assert (made.status_code, made.body["nothing_owed_below"], made.body["decided_by"]) == (201, "4", "olga")
+    assert operator.post(path, {"coordinate": "4", "reason": " "}).body["field"] == "reason"

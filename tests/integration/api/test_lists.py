@@ -9,8 +9,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from recovery_api.models import Audit, Claim, Event, EventKind, Generation, Intent, Plan, Recovery
-from recovery_api.serializers import about, shapes
+from recovery_api.models import (
+    Audit,
+    Claim,
+    Event,
+    EventKind,
+    Generation,
+    Intent,
+    LedgerItem,
+    LedgerLane,
+    Plan,
+    Recovery,
+)
+from recovery_api.serializers import about, ledger, shapes
 from recovery_api.services.audits import audit_request
 from recovery_api.services.drills import drill_record, drill_request
 from recovery_api.services.ends import sink_create, source_create
@@ -55,6 +66,18 @@ def fill(pipeline, now, count):
             make_audit(owner, at)
             audit_request(owner, actor="x", now=at, wake=False)
         omission_acknowledge(pipeline, str(number), reason="r", actor="x", now=now)
+        seen = Audit.objects.filter(pipeline=pipeline).latest("started_at")
+        told = {"pipeline": pipeline, "epoch": "e", "lane": str(number)}
+        LedgerLane.objects.create(**told, audit=seen, read_at=at)
+        LedgerItem.objects.create(
+            **told,
+            position=number,
+            word="lost",
+            first_audit=seen,
+            first_seen_at=at,
+            last_audit=seen,
+            last_seen_at=at,
+        )
         Plan.objects.create(pipeline=pipeline, author="x", created_at=at)
         plan = Plan.objects.create(
             pipeline=pipeline,
@@ -104,6 +127,8 @@ LISTS = {
     "/pipelines/mail/generations": shapes.GenerationShape,
     "/pipelines/mail/claims": shapes.ClaimShape,
     "/pipelines/mail/omissions": shapes.OmissionShape,
+    "/pipelines/mail/items": ledger.ItemShape,
+    "/pipelines/mail/ledger": ledger.LedgerLaneShape,
 }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from recovery_api.domain.grounds import Catalogue, Column, Held, Right, Sequence, Set, Setter, moves_of
+from recovery_api.domain.grounds import Catalogue, Column, Held, Right, Sequence, Set, Setter, moves_of, numbers_step
 from workers.connectors.postgresql.catalogue import Table
 from workers.connectors.postgresql.mapped_rows import filtered_columns
 from workers.connectors.postgresql.opening import Opened
@@ -229,6 +229,15 @@ def sequence_position(connection: psycopg.Connection[Any], found: Catalogue) -> 
     ).fetchone()
     assert row is not None
     return Drawn(bool(row[0]), row[1])
+
+
+def first_number(connection: psycopg.Connection[Any], found: Catalogue) -> int | None:
+    """The number that the coordinate's sequence began with. None: no one sequence draws them all."""
+    if numbers_step(found) is None:
+        return None
+    oid = next(column.sequence.oid for column in found.columns if column.sequence)
+    row = connection.execute("SELECT seqstart FROM pg_sequence WHERE seqrelid = %s::bigint::oid", [oid]).fetchone()
+    return None if row is None else int(row[0])
 
 
 ONLY_LOCKS = re.compile(

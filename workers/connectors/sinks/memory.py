@@ -149,7 +149,7 @@ class Memory:
         try:
             yield Reading(
                 identity=f"memory:{self.name} entry {rows.num_rows} snapshot {number}",
-                handle={"snapshot": number, "generation": generation},
+                handle={"snapshot": number, "generation": generation, "oldest_open": str(number)},
                 lanes=lanes_of(rows),
                 fence=fence,
                 following=Following(f"{number}:{number}:"),

@@ -204,9 +204,12 @@ class PostgresqlTable:
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             incomplete = self._incomplete(opened)
+            handle = handle_of(connection, opened, extent, row[0])
+            if opened.mapped.column("admitted_in") is not None:
+                handle["oldest_open"] = str(snapshot.xmin)
             reading = Reading(
                 identity=identity_of(opened, snapshot),
-                handle=handle_of(connection, opened, extent, row[0]),
+                handle=handle,
                 lanes={SINGLE_LANE: _lane(extent)},
                 is_complete=not incomplete,
                 weaknesses=(*incomplete, UNFENCED, UNDISCIPLINED, *record_notes(opened)),
@@ -226,6 +229,9 @@ class PostgresqlTable:
         if with_head or width is Width.FULL:
             names += ["head_position", "head_ordinal", "entry"]
             columns += [*self._head(mapped), *self._numbers(mapped, ["entry"])]
+        if width is Width.PAYLOAD:
+            names.append("admitted_in")
+            columns += self._numbers(mapped, ["admitted_in"])
         if width is not Width.COORDINATE:
             names.append("payload_digest")
             columns.append(packed_digest("payload_digest", digest_read(mapped)))

@@ -29,7 +29,7 @@ from workers.connectors.postgresql.connection import (
 from workers.connectors.postgresql.content import coordinates_held, read_content
 from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
-from workers.connectors.postgresql.ground_facts import mapped_catalogue_read, sequence_position
+from workers.connectors.postgresql.ground_facts import first_number, mapped_catalogue_read, sequence_position
 from workers.connectors.postgresql.id_unique import source_ids
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
@@ -262,15 +262,27 @@ class PostgresqlOutbox:
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
         floor, notes, is_seen = self._floor(connection, opened, extent)
-        step = numbers_step(found)
-        lane = LaneReading(SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, step)
+        first = None
+        if self.spelling is Spelling.BIGINT and not self.has_filter:
+            first = first_number(connection, found)
+        lane = LaneReading(
+            SINGLE_LANE, extent.highest, extent.lowest, floor, safe, extent.estimated_rows, numbers_step(found), first
+        )
         handle = {
             **handle_of(connection, opened, extent, snapshot_id),
             "xmin": xid_of(snapshot.xmin),
             "seen": [snapshot.xmin, snapshot.xmax, *snapshot.running],
         }
         ids = source_ids(connection, self.options, opened)
-        return Reading(identity, handle, {SINGLE_LANE: lane}, is_complete and is_seen, (*weaknesses, *notes), ids=ids)
+        return Reading(
+            identity,
+            handle,
+            {SINGLE_LANE: lane},
+            is_complete and is_seen,
+            (*weaknesses, *notes),
+            ids=ids,
+            rows_go=self.options["retention"] == Retention.DELETES_DELIVERED,
+        )
 
     def _floor(
         self, connection: psycopg.Connection[Any], opened: Opened, extent: Extent
@@ -281,7 +293,7 @@ class PostgresqlOutbox:
         floor = max((floor for floor in floors if floor is not None), default=None)
         notes, is_seen = [one.says(opened.mapped) for one in detached], all(one.is_readable for one in detached)
         if self.options["retention"] == Retention.DELETES_DELIVERED:
-            notes, is_seen = [DELIVERED_GONE, *notes], False
+            notes = [DELIVERED_GONE, *notes]
         return floor, notes, is_seen
 
 

@@ -9,32 +9,17 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
+from workers.evidence.kernel.causes import ALTERED as ALTERED
+from workers.evidence.kernel.causes import CAUSE_COUNTS, UNKNOWN, causes_find
 from workers.evidence.kernel.meeting import Keys, Met, coordinate_keys, first_at, meet
 from workers.evidence.kernel.questions import (
     LaneQuestion,
     Rows,
-    at_or_below,
     coordinate_max,
     coordinate_min,
     in_scope,
     rows_of,
 )
-
-NEVER_COMMITTED = "never committed"
-ALTERED = "altered"
-AHEAD = "ahead of its commit"
-HEAD_NOT_BELIEVED = "head not believed"
-BELOW_FLOOR = "below the floor, no journal"
-NOT_READ = "not in the history as far as it was read"
-
-CAUSE_COUNTS = {
-    NEVER_COMMITTED: "premature_never_committed",
-    ALTERED: "premature_altered",
-    AHEAD: "premature_ahead",
-    HEAD_NOT_BELIEVED: "premature_head_not_believed",
-    BELOW_FLOOR: "justification_unknown",
-    NOT_READ: "justification_unknown",
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +54,7 @@ def judge_block(
 
     retained_lost, retained_owed = _lost(question, kept, met.history_accepted, from_floor=True)
     journal_lost, journal_owed = _lost(question, whole, met.journal_accepted, from_floor=False)
-    causes = _causes(question, record, whole, keys, met)
+    causes, seen_earlier = causes_find(question, record, whole, keys, met)
     lost, lost_counts = _lost_findings(question, kept, whole, record, keys, met, retained_lost, journal_lost)
     premature, premature_counts = _premature_findings(question, whole, record, keys, causes)
     repeated, payloads, copies = _repeated_findings(question, record, met)
@@ -85,6 +70,7 @@ def judge_block(
         "floor_uncovered": 0 if question.floor is None else _count_below(whole, journal_lost, question.floor),
         "duplicate_payloads": payloads,
         "duplicate_copies": copies,
+        "justified_earlier": seen_earlier,
         "rows_by_coordinate": 0 if by_payload else len(kept) + len(record),
         **lost_counts,
         **premature_counts,
@@ -125,67 +111,6 @@ def _lost(question: LaneQuestion, rows: Rows, is_accepted: np.ndarray, from_floo
 
 def _count_below(rows: Rows, numbers: np.ndarray, floor: Coordinate) -> int:
     return int(np.count_nonzero(rows.below(floor)[numbers]))
-
-
-def _causes(question: LaneQuestion, record: Rows, journal: Rows, keys: Keys, met: Met) -> dict[str, np.ndarray]:
-    """The accepted rows that are not justified, by the first cause that holds, as row numbers."""
-    unknown = met.unmet_rows
-    has_coordinate = np.zeros(len(unknown), bool)
-    if record.words is not None:
-        has_coordinate = first_at(keys.accepted[unknown], keys.journal) >= 0
-    ahead, beyond = _heads_broken(question, record)
-    causes = {ALTERED: unknown[has_coordinate], NEVER_COMMITTED: unknown[~has_coordinate]}
-    is_bounded = question.floor is not None or not question.is_history_whole
-    if not question.has_journal and is_bounded and len(causes[NEVER_COMMITTED]):
-        nowhere = causes[NEVER_COMMITTED]
-        may_be_missing = np.ones(len(nowhere), bool)
-        if question.is_history_whole and question.floor is not None:
-            may_be_missing = record.below(question.floor)[nowhere]
-        is_hidden = may_be_missing & ~_among(nowhere, ahead) & ~_among(nowhere, beyond)
-        certified = is_hidden & _certified(question, record, nowhere)
-        causes[NEVER_COMMITTED] = nowhere[~is_hidden]
-        causes[BELOW_FLOOR if question.is_history_whole else NOT_READ] = nowhere[is_hidden & ~certified]
-    causes[AHEAD] = np.setdiff1d(ahead, unknown, assume_unique=True)
-    causes[HEAD_NOT_BELIEVED] = np.setdiff1d(beyond, np.concatenate([unknown, ahead]))
-    return causes
-
-
-def _certified(question: LaneQuestion, record: Rows, numbers: np.ndarray) -> np.ndarray:
-    """Which of these rows an earlier audit saw, and found justified. A record that gives no entries shows none of it."""
-    entry = record.integers("entry")
-    if question.certified_below is None or question.certified_entry is None or entry is None:
-        return np.zeros(len(numbers), bool)
-    return record.below(question.certified_below)[numbers] & (entry[numbers] <= question.certified_entry)
-
-
-def _heads_broken(question: LaneQuestion, record: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Rows whose head lies below their coordinate, and rows whose head lies past everything committed."""
-    none = np.empty(0, np.int64)
-    names = record.table.column_names
-    if "head_position" not in names or record.table["head_position"].null_count == len(record):
-        return none, none
-    column = record.table["head_position"]
-    is_given = column.is_valid().to_numpy()
-    position = column.fill_null(0).to_numpy()
-    ordinal = None
-    if "head_ordinal" in names:
-        ordinal = record.table["head_ordinal"].fill_null(0).to_numpy()
-        ordinal = ordinal if ordinal.any() else None
-    if record.ordinal is None and ordinal is None:
-        is_ahead = is_given & (position < record.position)
-    else:
-        zero = np.zeros(len(record), np.int64)
-        head, own = zero if ordinal is None else ordinal, zero if record.ordinal is None else record.ordinal
-        is_ahead = is_given & ((position < record.position) | ((position == record.position) & (head < own)))
-    if question.journal_head is None:
-        is_beyond = is_given if question.has_journal else np.zeros(len(record), bool)
-    else:
-        is_beyond = is_given & ~at_or_below(position, ordinal, question.journal_head)
-    return np.flatnonzero(is_ahead), np.flatnonzero(is_beyond)
-
-
-def _among(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    return np.isin(rows, others) if len(others) else np.zeros(len(rows), bool)
 
 
 def _lost_findings(
@@ -306,7 +231,7 @@ def _premature_findings(
             tables.append(
                 _findings(
                     question,
-                    "unknown" if cause in (BELOW_FLOOR, NOT_READ) else "premature",
+                    "unknown" if cause in UNKNOWN else "premature",
                     record,
                     numbers,
                     cause=pa.repeat(pa.scalar(cause), len(numbers)),

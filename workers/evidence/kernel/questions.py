@@ -20,10 +20,13 @@ class LaneQuestion:
     lane and not over a block; None: it holds nothing. `floor` None: nothing was dropped. `scope` None: every key; an
     empty array owes nothing. `acknowledged`: a table of position and ordinal. `has_journal`: the journal given to
     `judge_block`, or the history itself where that is None, holds everything committed below the floor; False: an
-    accepted entry below the floor that it does not hold is *unknown*, unless it lies below `certified_below` and the
-    record held it already (`certified_entry`, the last entry then) when an earlier audit found every entry justified.
-    `is_history_whole` False (a replica that lags): the same holds for an entry anywhere, for what was committed may be
-    missing from the reading.
+    accepted entry below the floor that it does not hold is *unknown*. `is_history_whole` False (a replica that lags): the
+    same holds for an entry anywhere, for what was committed may be missing from the reading. `rows_go`: the same, because
+    rows go from the source once they were delivered.
+
+    `admitted_below`: every entry that an older transaction of the record admitted was judged by an earlier audit, and is
+    justified, unless it is among `doubted` (position, ordinal, payload_digest). `premature`: those of which an earlier
+    audit showed that they are not as committed, and which stay so wherever the floor lies by now.
     """
 
     lane: str
@@ -33,9 +36,11 @@ class LaneQuestion:
     scope: pa.Array | None = None
     acknowledged: pa.Table | None = None
     has_journal: bool = True
-    certified_below: Coordinate | None = None
-    certified_entry: int | None = None
     is_history_whole: bool = True
+    rows_go: bool = False
+    admitted_below: int | None = None
+    doubted: pa.Table | None = None
+    premature: pa.Table | None = None
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def accepted_read(
     """The record's entries in the range, in no promised order."""
     names = list(_NARROW.get(width, schemas.ACCEPTED.names))
     if width is not Width.FULL:
-        names += [*(_HEAD if with_head else ()), "entry"]
+        names += [*(_HEAD if with_head else ()), "entry", *(["admitted_in"] if width is Width.PAYLOAD else [])]
     table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
     cuts = grid.get(range_.lane, {"rows": 0, "points": []})
     blocks = [_where(block) for block in blocks_of(cuts["points"], range_, cuts["rows"])]
@@ -173,7 +173,7 @@ def packed_column(name: str) -> Packed:
         case "head_position" | "head_ordinal":
             return packed_nullable_integer(name, sql.SQL("int8send({})").format(column), signed)
         case "admitted_in":
-            return packed_integer(name, sql.SQL("int8send({}::text::bigint)").format(column), signed)
+            return packed_integer(name, sql.SQL("xid8send({})").format(column), signed)
         case _:
             return packed_integer(name, sql.SQL("int8send({})").format(column), signed)
 
