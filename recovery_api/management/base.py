@@ -1,7 +1,7 @@
 """What every command of the control plane does alike: parse strictly, make one call, print it as text or JSON, exit.
 
 Exit codes: 0 exactly once at f, or done; 1 owed or hazard; 2 the call cannot be used as given; 3 unknown, or not ended
-yet; 4 exactly once at f, given what is named, or
+yet; 4 exactly once at f, given what is named, nothing owed of what is kept, or
 complete by identity. Results go to stdout, progress to stderr; with `--json` the last line of stdout is one JSON object.
 """
 

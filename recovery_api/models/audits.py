@@ -43,7 +43,8 @@ class Audit(models.Model):
     """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
     incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`. `groups`: all findings by
     cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
-    (models.findings) are kept. `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
+    (models.findings) are kept. `is_full`: asked for in full, by name: what both ends held became the new base of what was
+    seen (docs/ledger.md). `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
     when the record's snapshot was opened, by the clock of this database; readings are ordered by it. `is_standing`: no
     later reading that reaches as far has taken its place (domain.statuses).
     """

@@ -28,8 +28,8 @@ class Answer(StrEnum):
     """Every event stays: lost, duplicate and premature can be counted."""
     AFTER_A_COLUMN = "after a column"
     """It audits once an ordered column was added; the test gives the statement."""
-    UNKNOWN = "unknown"
-    """The library takes away what it delivered: an audit can only say that it does not know."""
+    OF_WHAT_IS_KEPT = "of what is kept"
+    """The library takes away what it delivered: an audit judges what is still there, and says so."""
     REFUSED = "refused"
     """The table is no committed history of events. The preset says what to do instead."""
 

@@ -29,7 +29,7 @@ nobody else may write them; what your logins' rights allow, your source's test s
 ANSWERS = {
     Answer.AUDITS: "audits as it is",
     Answer.AFTER_A_COLUMN: "audits once an ordered column was added",
-    Answer.UNKNOWN: "every verdict is unknown",
+    Answer.OF_WHAT_IS_KEPT: "nothing owed of what is kept, at best",
     Answer.REFUSED: "refused",
 }
 
@@ -37,6 +37,7 @@ STATUSES = {
     "owed": "owed",
     "unknown": "unknown",
     "complete_by_identity": "complete by identity at f",
+    "nothing_owed_of_kept": "nothing owed of what is kept at f",
     "exactly_once": "exactly once at f",
     "exactly_once_given": "exactly once at f, given a grace",
 }

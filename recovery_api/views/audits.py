@@ -37,7 +37,9 @@ class AuditsQuery(PageQuery):
 class AuditBody(Body):
     pipeline = Name()
     frontier = Text(required=False, help_text="In the source's spelling; left out: the safe frontier.")
-    is_full = Flag(required=False, help_text="Read the whole history.")
+    is_full = Flag(
+        required=False, help_text="In full, by name: take what both ends hold now as the new base of what was seen."
+    )
 
 
 class Audits(ApiView):

@@ -51,14 +51,15 @@ def test_a_preset_names_where_its_facts_are_from(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_what_is_deleted_on_delivery_never_gets_a_clean_verdict(name: str) -> None:
+def test_what_is_deleted_on_delivery_is_never_exactly_once(name: str) -> None:
     preset = preset_get(name)
     if preset.delivered.mark in (Mark.DELETES, Mark.EMPTIES):
-        assert preset.answer in (Answer.UNKNOWN, Answer.REFUSED)
-    if preset.answer is Answer.UNKNOWN:
+        assert preset.answer in (Answer.OF_WHAT_IS_KEPT, Answer.REFUSED)
+    if preset.answer is Answer.OF_WHAT_IS_KEPT:
         assert preset.options["retention"] == "deletes_delivered"
         assert preset.example is not None
-        assert (preset.example.owed, preset.example.complete, preset.example.share_lock) == ("unknown", "unknown", "")
+        found = (preset.example.owed, preset.example.complete, preset.example.share_lock)
+        assert found == ("owed", "nothing_owed_of_kept", "")
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,11 @@ class Ledger:
 @dataclass(frozen=True, slots=True)
 class Kept:
     """Where an earlier audit keeps what is not kept as rows. `is_everything`: every item of it, not only what it could
-    not justify."""
+    not justify. `is_this_epoch`: it was seen under the scope, mapping and servers of this reading."""
 
     evidence: str
     is_everything: bool
+    is_this_epoch: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def ledger_open(ledger: Ledger, reading: Reading) -> Opened:
         if not known.evidence:
             continue
         if evidence_counts(known.evidence, lane) == known.unjustifiable:
-            kept[lane] = Kept(known.evidence, not known.is_whole)
+            kept[lane] = Kept(known.evidence, not known.is_whole, (lane, epoch) in ledger.lanes)
         else:
             gone.add(lane)
     return Opened(ledger, epoch, lanes, kept, frozenset(gone))

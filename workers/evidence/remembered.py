@@ -37,7 +37,8 @@ SAME = [*PLACE, "digest"]
 
 def remembered_write(evidence: str, items: pa.Table) -> None:
     """Puts the ledger's rows (schemas.ITEM) where the tasks of this reading find them."""
-    part_write(evidence, REMEMBERED, items)
+    if items.num_rows:
+        part_write(evidence, REMEMBERED, items)
 
 
 def ledger_parts(evidence: str) -> list[str]:
@@ -71,6 +72,10 @@ def remembered_read(spec: MeetSpec, range_: CoordinateRange) -> pa.Table:
         parts = ledger_parts(kept.evidence)
         found: pa.Table = ds.dataset(parts, format="parquet", schema=schemas.ITEM).to_table(filter=wanted)
         found = found.set_column(0, schemas.ITEM.field("id"), pa.nulls(found.num_rows, pa.int64()))
+        if not kept.is_this_epoch:
+            at = schemas.ITEM.get_field_index("is_this_epoch")
+            others = pa.repeat(pa.scalar(False), found.num_rows)
+            found = found.set_column(at, schemas.ITEM.field("is_this_epoch"), others)
         tables.append(found.join(tables[-1].select([*SAME, "word"]), [*SAME, "word"], join_type="left anti"))
     return pa.concat_tables([table.select(schemas.ITEM.names).cast(schemas.ITEM) for table in tables])
 
@@ -120,7 +125,9 @@ def ledger_write(
     """Writes what the range tells the ledger. Returns how many items of it are open, and how many are unjustifiable."""
     found = _found_items(verdict.findings, history, remembered, question.lane)
     settled = _settled(found, history, accepted, remembered)
-    part_write(spec.evidence, f"ledger-{index:05d}", pa.concat_tables([found, settled]))
+    told = pa.concat_tables([found, settled])
+    if told.num_rows:
+        part_write(spec.evidence, f"ledger-{index:05d}", told)
     unjustifiable = int(pc.sum(pc.equal(found["word"], ItemWord.UNJUSTIFIABLE.value)).as_py() or 0)
     return {"open": found.num_rows - unjustifiable, "unjustifiable": unjustifiable}
 

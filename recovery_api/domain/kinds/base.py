@@ -58,7 +58,7 @@ class Retention(StrEnum):
     PURGES = "purges"
     """Old rows go: what lies below the oldest is unknown."""
     DELETES_DELIVERED = "deletes_delivered"
-    """Rows go, or lose their content, once they were delivered: what is gone cannot be told from what never was."""
+    """Rows go once they were delivered: what is gone cannot be told from what never was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ KIND = Kind(
         Option(
             "retention",
             "keeps: nothing is ever dropped. purges: old rows go, and what is below the oldest is unknown."
-            " deletes_delivered: rows go, or lose their content, once they were delivered, and every verdict is unknown.",
+            " deletes_delivered: rows go once they were delivered; the best verdict is nothing owed of what is kept.",
             type="choice",
             default="keeps",
             choices=tuple(one.value for one in Retention),

@@ -112,14 +112,14 @@ def unseen_find(known: LaneKnown | None, found: LaneFound) -> Unseen | None:
 
 def _unseen_now(known: LaneKnown | None, found: LaneFound) -> Unseen | None:
     lowest = found.lowest
-    if known is None or known.frontier is None:
+    if known is None or known.frontier is None or known.lowest is None:
         if lowest is not None and found.first_number is not None:
             return Unseen(None, lowest) if lowest.position > found.first_number else None
         if found.floor is not None:
             return Unseen(None, found.floor)
         earliest = known.earliest if known else None
         return Unseen(None, lowest) if earliest is not None and lowest is not None and lowest > earliest else None
-    if lowest is None or lowest <= known.frontier or known.lowest is None:
+    if lowest is None or lowest <= known.frontier:
         return None
     is_next = found.step is not None and lowest.position <= known.frontier.position + found.step
     return None if is_next or known.lowest == lowest else Unseen(known.frontier, lowest)
@@ -159,8 +159,16 @@ def _fewer(then: int, now: int) -> str:
 
 
 def lane_inherit(known: LaneKnown) -> LaneKnown:
-    """What another epoch of the lane leaves: what was there once, and what nobody saw."""
-    return LaneKnown(earliest=known.earliest, unseen=known.unseen)
+    """What another epoch of the lane leaves: what was there once, what nobody saw, and open items that are no rows."""
+    if known.is_whole:
+        return LaneKnown(earliest=known.earliest, unseen=known.unseen)
+    return LaneKnown(
+        earliest=known.earliest,
+        unseen=known.unseen,
+        evidence=known.evidence,
+        unjustifiable=known.unjustifiable,
+        is_whole=False,
+    )
 
 
 def lane_learn(known: LaneKnown | None, found: LaneFound, *, is_rebased: bool) -> LaneKnown:

@@ -18,7 +18,9 @@ class Command(FencepostCommand):
         super().add_arguments(parser)
         parser.add_argument("pipeline")
         parser.add_argument("--frontier", help="judge at this coordinate (left out: at the safe frontier)")
-        parser.add_argument("--full", action="store_true", help="read the whole history (every audit does, as yet)")
+        parser.add_argument(
+            "--full", action="store_true", help="take what both ends hold now as the new base of what was seen"
+        )
         wait_arguments(parser)
 
     def answer(self, now: datetime, **options: Any) -> Shown:

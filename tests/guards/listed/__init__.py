@@ -9,6 +9,7 @@ from tests.guards.listed import (
     grounds,
     identity,
     kit,
+    ledger,
     liveness,
     mapping,
     protocol,
@@ -29,6 +30,7 @@ GUARDS: tuple[Guard, ...] = (
     *mapping.GUARDS,
     *unfenced.GUARDS,
     *values.GUARDS,
+    *ledger.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,
 )

@@ -46,8 +46,8 @@ GUARDS = (
     Guard(
         "what the frontier was given does not reach the verdict",
         "workers/recovery/verdicts.py",
-        "            given=_given(safe)\n",
-        "            given=()\n",
+        "            given=_given(safe) + ",
+        "            given=",
         (f"{UNIT}/test_lane_verdicts.py::test_the_frontiers_weakness_and_what_was_given_stand_in_the_lanes_verdict",),
     ),
     Guard(

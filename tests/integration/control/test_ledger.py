@@ -15,6 +15,7 @@ from django.db import transaction
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import BadInput, LedgerMoved, NotFound
 from recovery_api.domain.ledger.lanes import LaneKnown, Unseen
+from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Audit, EventKind, LedgerItem, LedgerLane
 from recovery_api.selectors.ledger import (
     ledger_inherited,
@@ -32,6 +33,7 @@ from recovery_api.services.ledger import (
     ledger_unsettle,
     ledger_void,
 )
+from recovery_api.services.sinks import sink_remember
 
 pytestmark = pytest.mark.django_db
 
@@ -156,6 +158,13 @@ def test_a_restore_voids_the_lanes_and_keeps_the_items(pipeline, now, later) -> 
     assert ledger_items_open(pipeline).count() == 1 and ledger_inherited(pipeline)["0"].earliest == Coordinate(1)
     record(pipeline, later(minutes=1), [lost(3)])
     assert len(ledger_lanes(pipeline)) == 1
+
+
+def test_a_sink_found_restored_voids_the_ledger_of_its_pipeline(pipeline, now) -> None:
+    sink_remember(pipeline.sink, SinkMemory("a", 7, 6, 100), actor="worker", now=now)
+    record(pipeline, now, [lost(3)])
+    sink_remember(pipeline.sink, SinkMemory("a", 5, 5, 80), actor="worker", now=now)
+    assert ledger_lanes(pipeline) == {} and ledger_items_open(pipeline).count() == 1
 
 
 def test_a_late_row_takes_away_how_far_the_history_was_seen_and_nothing_else(pipeline, now) -> None:

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from recovery_api.models import Claim, Event, Intent, IntentAction, IntentState, Plan
+from recovery_api.models import Claim, Event, Intent, IntentAction, IntentState, LedgerItem, LedgerLane, Plan
 from recovery_api.services.intents import intent_finish, intent_take
 from recovery_api.services.plans import plan_approve
 from recovery_api.services.recoveries import recovery_request
@@ -256,3 +256,19 @@ def _reading(now: datetime, **given: object) -> dict:
         "says": "It agrees.",
         "remembered": {"identity": "7:1:1:kit", "counter": "9", "fence": "7", "last_entry": "12"},
     } | given
+
+
+def test_what_is_open_is_listed_with_when_it_was_seen_and_what_nobody_saw_with_who_decides(
+    operator: Client, now: datetime
+) -> None:
+    pipeline = pipeline_make("orders", now)
+    assert "Nothing is open" in operator.get("/pipelines/orders/").content.decode()
+    audit = audit_make(pipeline, "owed", now)
+    told = {"pipeline": pipeline, "lane": "0", "epoch": "e"}
+    seen = {"first_audit": audit, "first_seen_at": now, "last_audit": audit, "last_seen_at": now}
+    LedgerItem.objects.create(**told, **seen, position=9007199254740991, word="lost", is_content_gone=True)
+    LedgerLane.objects.create(**told, audit=audit, read_at=now, unseen_below={"position": "4", "ordinal": "0"})
+    text = operator.get("/pipelines/orders/").content.decode()
+    assert "lost, content gone" in text and "<bdi>9007199254740991</bdi>" in text
+    assert "nobody saw what was committed below 4" in text
+    assert "manage.py ledger nothing-owed-below orders 4 --reason" in text

@@ -13,6 +13,7 @@ import pytest
 from django.utils import timezone
 
 from recovery_api.models import Intent, PlanState, RecoveryOutcome
+from recovery_api.services.ledger import ledger_decide_below
 from recovery_api.services.plans import plan_request
 from recovery_api.services.recoveries import recovery_want
 from recovery_api.services.sinks import sink_settle_request
@@ -132,7 +133,7 @@ def test_a_sink_restored_from_a_backup_fires_nothing_until_it_is_settled(
     assert world.accepted_keys() == ["e1", "e2", "e3"]
 
 
-def test_what_retention_dropped_is_unknown_unless_an_audit_certified_it(
+def test_what_retention_dropped_is_unknown_unless_an_audit_saw_it_or_somebody_decides(
     transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any
 ) -> None:
     world = world_make(database_factory, tmp_path, source_more={"retention": "purges"})
@@ -141,15 +142,16 @@ def test_what_retention_dropped_is_unknown_unless_an_audit_certified_it(
     world.deliver(["e1", "e2"])
     first = world.coordinate("e1")
     assert world.audit().status == "unknown"  # nobody looked below the oldest row before
-    world.source_retention("keeps")
-    assert world.audit().status == "exactly_once"
-    world.source_retention("purges")
+    assert world.audit().status == "unknown"  # nor has anybody since
+    ledger_decide_below(world.pipeline, first, reason="it is new", actor="grace", now=timezone.now())
+    assert world.audit().status == "exactly_once_given"
     with psycopg.connect(world.source_dsn) as connection:
         connection.execute("DELETE FROM outbox WHERE \"key\" = 'e1'")
     world.commit(["e3"])
     world.deliver(["e3"])
     audit = world.audit()
-    assert audit.status == "exactly_once", audit.says
+    assert audit.status == "exactly_once_given", audit.says
+    assert [given for given in audit.givens if not given.startswith("that nothing below ")] == []
     _plan, intent = plan_request(world.pipeline, actor="ada", now=timezone.now(), frontier=first, wake=False)
     assert "floor" in failing(intent)["text"]
 

@@ -47,6 +47,12 @@ def test_what_was_seen_may_go_and_what_came_and_went_between_two_audits_may_not(
     assert unseen_find(later, found(400, 160)) == unseen
 
 
+def test_an_audit_of_an_empty_table_has_seen_nothing():
+    known = lane_learn(None, LaneFound(Coordinate(-(2**63), -(2**63)), None, first_number=1), is_rebased=False)
+    assert unseen_find(known, found(9, 1, first_number=1)) is None
+    assert unseen_find(known, found(9, 4, first_number=1)) == Unseen(None, at(4))
+
+
 def test_numbers_rolled_back_in_the_middle_are_nobodys_affair():
     known = lane_learn(None, found(100, 1, first_number=1), is_rebased=False)
     assert unseen_find(known, found(200, 1, first_number=1)) is None

@@ -16,9 +16,9 @@ WHERE s.seqrelid = pg_get_serial_sequence(quote_ident(%s) || '.' || quote_ident(
 
 
 DELIVERED_GONE = (
-    "Rows go from this table, or lose their content, once they were delivered, and nothing records it: an event that is"
-    " gone cannot be told from one that never was, and that it is gone is no evidence that it was delivered. Keep the rows,"
-    " or judge a table that keeps them."
+    "Rows go from this table once they were delivered, and nothing records it: an event that is gone cannot be told from one"
+    " that never was, and that it is gone is no evidence that it was delivered. What is kept is judged; audit often, so that"
+    " more of it is seen, or keep the rows."
 )
 
 DELETIONS = "SELECT coalesce(sum(n_tup_del), 0)::bigint FROM pg_stat_all_tables WHERE relid = ANY (%s::bigint[]::oid[])"

@@ -36,6 +36,7 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
+from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import (
     ClaimReading,
@@ -185,7 +186,7 @@ class PostgresqlKit:
             raise Unsuitable(
                 "the sink", "this server is a replica: it cannot be read as one", "Connect to the primary."
             )
-        return Reading(
+        reading = Reading(
             identity=f"{identity} entry {last_entry or 0} snapshot {snapshot}",
             handle={
                 "snapshot": snapshot,
@@ -199,6 +200,9 @@ class PostgresqlKit:
             fence=fence,
             following=following.following_read(connection, self.kit.schema),
         )
+        name = sql.Identifier(self.kit.schema, "accepted").as_string(connection)
+        rewritten_refuse(connection, connection.execute("SELECT %s::regclass::oid::bigint", [name]).fetchone() or ())
+        return reading
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ from workers.connectors.postgresql.packed import (
     signed,
 )
 from workers.connectors.postgresql.poolers import pooler_weaknesses
+from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
@@ -203,6 +204,7 @@ class PostgresqlTable:
             extent = extent_read(connection, opened.mapped)
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
+            rewritten_refuse(connection, opened.table.leaves)
             incomplete = self._incomplete(opened)
             handle = handle_of(connection, opened, extent, row[0])
             if opened.mapped.column("admitted_in") is not None:

@@ -40,6 +40,7 @@ from workers.connectors.postgresql.packed import Packed, packed_choice, packed_d
 from workers.connectors.postgresql.partitions import detached_find, floor_above
 from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.retention import DELIVERED_GONE
+from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
@@ -126,6 +127,7 @@ class PostgresqlOutbox:
             row = connection.execute("SELECT pg_export_snapshot()").fetchone()
             assert row is not None
             reading = self._reading(connection, opened, safe, row[0], found, is_of_snapshot=True)
+            rewritten_refuse(connection, opened.table.leaves)
             with snapshot_kept(connection):
                 yield reading
             connection.execute("ROLLBACK")
