@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.ledger.blocks import (
     ROUND,
     Block,
@@ -127,7 +127,7 @@ def _judged(
     wanted = [place for place in range(len(reach.segments)) if place not in found]
     found |= zip(wanted, ranges_judge(session, spec, wanted), strict=True)
     summaries = [found[place] for place in range(len(reach.segments))]
-    if changed := changed_find(reach.segments, summaries, now):
+    if changed := changed_find(reach.segments, summaries, now, spec.source.source().spelling):
         raise Whole(changed)
     for lane in {summary["lane"] for summary in summaries} & lanes.keys() & known.lanes.keys():
         first, *others = [summary for summary in summaries if summary["lane"] == lane]
@@ -231,7 +231,9 @@ def _kept_rows(parts: list[str], schema: pa.Schema, segment: Segment, block: Blo
     return rows
 
 
-def changed_find(segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime) -> str:
+def changed_find(
+    segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime, spelling: Spelling
+) -> str:
     """Why what is remembered cannot be believed: a block that was read again and is another. "" where each is as it was."""
     for segment, summary in zip(segments, summaries, strict=True):
         if segment.again is None:
@@ -243,7 +245,7 @@ def changed_find(segments: Sequence[Segment], summaries: Sequence[Mapping[str, A
             is_as_accepted = is_same(read.accepted, held.accepted)
         if not (is_as_committed and is_as_accepted):
             end = "acceptance record" if is_as_committed else "source"
-            low = "the beginning" if segment.again.low is None else f"position {segment.again.low.position}"
+            low = "the beginning" if held.low is None else coordinate_format(held.low, spelling)
             return (
                 f"From {low} on, in lane {segment.range_.lane}, the {end} does not hold any more what an earlier audit "
                 "read there, so everything was read again."

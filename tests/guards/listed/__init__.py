@@ -6,6 +6,7 @@ from tests.guards.guard import Guard
 from tests.guards.listed import (
     appended,
     faces,
+    following,
     grounds,
     identity,
     kit,
@@ -31,6 +32,7 @@ GUARDS: tuple[Guard, ...] = (
     *unfenced.GUARDS,
     *values.GUARDS,
     *ledger.GUARDS,
+    *following.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,
 )
