@@ -10,7 +10,7 @@ TEMPORARY := $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore guards worker web shell manage clean
+.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -88,6 +88,9 @@ presets: venv  ## docs/presets.md, from the preset files
 kit-release: venv  ## freeze today's text of the sink kit under its version number (ARGS=--again until it is installed anywhere)
 	@$(PY) -m workers.connectors.sinks.kit.releases $(ARGS)
 	@FENCEPOST_WRITE_FACTS=1 $(PY) -m workers.embedded --temporary --only postgres,redis -- $(PY) -m pytest tests/integration/kit/test_facts.py -q
+
+histories: venv  ## random histories, audited incrementally and in full, beside what was generated (ARGS="--count 1000 --seed S")
+	@$(PY) -m workers.embedded --temporary --only postgres,redis -- $(PY) -m tests.histories $(ARGS)
 
 explore: venv  ## the protocol's model, explored at larger sizes (ARGS="--events 3 --recoverers 3")
 	@$(PY) -m tests.stateful.model $(ARGS)

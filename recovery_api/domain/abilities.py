@@ -22,6 +22,8 @@ class Ability(StrEnum):
     """A record: knows no coordinate, only ids, and is read whole, in shares."""
     ORDERED_EFFECT = "ordered effect"
     """A record: can be asked which keys have a later event accepted, where the effect needs each key's order."""
+    FOLLOWED = "followed"
+    """A record: can be asked what an earlier snapshot of it did not show, so that an audit reads what is new."""
     FENCED = "fenced"
     """A delivery: claim, arm, stage, fire; an older generation is rejected at admission."""
     APPENDED = "appended"

@@ -1,6 +1,7 @@
 """The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
 
 from recovery_api.models.audits import Audit, AuditStatus
+from recovery_api.models.blocks import LedgerBlock, LedgerReading
 from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
@@ -47,8 +48,10 @@ __all__ = [
     "Intent",
     "IntentAction",
     "IntentState",
+    "LedgerBlock",
     "LedgerItem",
     "LedgerLane",
+    "LedgerReading",
     "OmissionPreview",
     "Pipeline",
     "Plan",

@@ -13,6 +13,7 @@ from recovery_api.domain.errors import Refused
 from recovery_api.domain.restores import RestoreFinding, SinkMemory, Standing, restore_find
 from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline, Recovery, Sink
 from recovery_api.selectors.registry import pipeline_of
+from recovery_api.services.blocks import blocks_forget
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create
 from recovery_api.services.ledger import ledger_void
@@ -40,6 +41,7 @@ def sink_remember(sink: Sink, said: SinkMemory, *, actor: str, now: datetime) ->
         if finding.is_restored and locked.restored_at is None:
             locked.restored_at, locked.restored_says = now, finding.says
             _void(locked, finding, actor, now)
+            blocks_forget(Pipeline.objects.filter(sink=locked))
         if locked.restored_at is not None:
             locked.counter_floor = max(finding.counter_floor, locked.counter_floor or 0)
         locked.save(

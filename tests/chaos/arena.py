@@ -95,7 +95,7 @@ class Arena:
     def batch_limit(self, limit: int) -> None:
         """The most entries that one fire of this sink lands: a recovery above it is split by frontier."""
         with psycopg.connect(self.world.sink_dsn) as sink:
-            sink.execute("UPDATE fencepost.kit SET batch_limit = %s", [limit])
+            sink.execute("UPDATE fencepost.standing SET batch_limit = %s", [limit])
 
     def gate(self, point: Point) -> tuple[Path, str]:
         """A gate file for this round, and the value of FENCEPOST_PAUSE that holds a worker there."""

@@ -64,11 +64,11 @@ def digest_make(batch: pa.RecordBatch) -> BatchDigest:
 
 
 EMPTY = """
-    ALTER TABLE {}.accepted DISABLE TRIGGER USER; ALTER TABLE {}.kit DISABLE TRIGGER USER;
+    ALTER TABLE {}.accepted DISABLE TRIGGER USER; ALTER TABLE {}.standing DISABLE TRIGGER USER;
     ALTER TABLE {}.counter DISABLE TRIGGER USER; ALTER TABLE {}.generation DISABLE TRIGGER USER;
     ALTER TABLE {}.claim DISABLE TRIGGER USER;
     TRUNCATE {}.accepted, {}.altered, {}.staged, {}.applied, {}.hand_over, {}.claim, {}.generation RESTART IDENTITY;
-    UPDATE {}.kit SET fence = 0;
+    UPDATE {}.standing SET fence = 0;
     UPDATE {}.counter SET allocated = 0;
     INSERT INTO {}.generation (number, purpose, given_name) VALUES (0, 'relay', 'first relay')"""
 

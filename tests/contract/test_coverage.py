@@ -12,7 +12,7 @@ from recovery_api.domain.kinds import abilities_of, kind_get
 from tests.contract.benches import KINDS_OURS, module_of
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
-from workers.connectors.protocols.record import IdRecord, OrderedRecord, Record
+from workers.connectors.protocols.record import FollowedRecord, IdRecord, OrderedRecord, Record
 from workers.connectors.protocols.source import ImmutableSource, Source
 from workers.connectors.registry import record_make, source_make
 
@@ -21,6 +21,7 @@ PROTOCOLS = {
     Ability.IMMUTABLE_BELOW: ImmutableSource,
     Ability.RECORD_BY_RANGE: Record,
     Ability.RECORD_BY_SCAN: IdRecord,
+    Ability.FOLLOWED: FollowedRecord,
     Ability.ORDERED_EFFECT: OrderedRecord,
     Ability.FENCED: FencedDelivery,
     Ability.APPENDED: AppendedDelivery,
@@ -30,6 +31,7 @@ SUITES = {
     "source.test_source": READINGS,
     "record.test_record": {Ability.RECORD_BY_RANGE},
     "record.test_scanned": {Ability.RECORD_BY_SCAN},
+    "record.test_followed": {Ability.FOLLOWED},
     **{f"{ability.value}.test_{ability.value}": {ability} for ability in sorted(DELIVERIES)},
 }
 

@@ -249,7 +249,7 @@ def test_the_relays_login_can_neither_claim_nor_arm_nor_fire_nor_write_the_recor
         f"SELECT {schema}.arm(1, 0, '0:0:0:0', '{{}}')",
         f"SELECT {schema}.fire(1, 1, '{{}}')",
         f"DELETE FROM {schema}.accepted",
-        f"UPDATE {schema}.kit SET fence = 0",
+        f"UPDATE {schema}.standing SET fence = 0",
     ):
         with relay_world.sink_as_relay() as sink, pytest.raises(psycopg.errors.InsufficientPrivilege):
             sink.execute(statement)

@@ -48,10 +48,10 @@ def query(dsn: str, statement: str) -> list[Any]:
 def test_it_installs_once_and_leaves_the_same_kit_as_it_is(sink: str, connection: str) -> None:
     code, first = run("--option", connection)
     assert (code, first["installed"]) == (0, True)
-    identity = query(sink, "SELECT identity FROM fencepost.kit")
+    identity = query(sink, "SELECT identity FROM fencepost.standing")
     code, second = run("--option", connection)
     assert (code, second["installed"]) == (0, False)
-    assert query(sink, "SELECT identity FROM fencepost.kit") == identity
+    assert query(sink, "SELECT identity FROM fencepost.standing") == identity
 
 
 def older_install(dsn: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from workers.connectors.sinks.kit import KIT_VERSION, TODAY, part_frozen, parts_all
+from workers.connectors.sinks.kit import FOLLOWED_INDEX, KIT_VERSION, TODAY, part_frozen, parts_all
 from workers.connectors.sinks.kit.releases import FOLDER, releases, releases_of, renderings_make
 from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
@@ -35,6 +35,10 @@ def test_r7_every_text_that_was_ever_installed_is_kept() -> None:
     assert len({tuple(release.renderings.items()) for release in releases()}) == len(releases())
     used = {name for release in releases() for name in release.files.values()}
     assert used == {path.stem for path in (FOLDER / "parts").glob("*.sql")}
+
+
+def test_the_index_that_an_upgrade_makes_afterwards_is_the_texts_own() -> None:
+    assert f"CREATE INDEX {FOLLOWED_INDEX} ON {{schema}}.accepted " in TODAY.read("schema")
 
 
 def test_r7_each_version_keeps_its_facts_in_a_table_that_no_earlier_text_reads() -> None:

@@ -152,14 +152,38 @@ class RecordIds:
 
 
 @dataclass(frozen=True, slots=True)
+class Following:
+    """How what is new after a reading of a record is told later.
+
+    `snapshot`: which transactions the reading shows, as `pg_snapshot` is spelled: the oldest that was open, the first that
+    had not begun, and, separated by commas, those between them that were open; the three are separated by colons. It is
+    kept, and given to `read_since` of a later reading. `problem`: why this record cannot be followed, with what to do; ""
+    where it can.
+    """
+
+    snapshot: str = ""
+    problem: str = ""
+
+    @property
+    def oldest_open(self) -> int:
+        """What a transaction below this admitted is shown, or was rolled back. Any transaction of the server holds it
+        back while it is open, one in another database as well."""
+        return int(self.snapshot.partition(":")[0])
+
+
+NOT_FOLLOWED = Following(problem="This kind of record does not tell what is new in it.")
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """An open snapshot of one end, as data that executors can follow.
 
     `identity` is for people and certificates (system identifier, timeline, snapshot); `handle` is what `read_*` needs
     to join the same snapshot, JSON-able and without credentials; `is_complete` False makes every verdict *unknown*,
     for the reasons in `weaknesses`. `ids`: of a source whose events have ids; of a record that knows nothing else (None:
-    it knows coordinates). `rows_go`: of a source from which rows go once they were delivered: all that is there is read,
-    and what is gone cannot be told from what never was.
+    it knows coordinates). `following`: of a record, how a later reading is told what this one did not show.
+    `rows_go`: of a source from which rows go once they were delivered: all that is there is read, and what is gone cannot
+    be told from what never was.
     """
 
     identity: str
@@ -169,4 +193,5 @@ class Reading:
     weaknesses: tuple[str, ...] = ()
     fence: int | None = None
     ids: SourceIds | RecordIds | None = None
+    following: Following = NOT_FOLLOWED
     rows_go: bool = False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recovery_api.domain.identity import Identity
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading
 from workers.evidence.ids import ids_judge
+from workers.evidence.increment import Followed, followed_judge
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.known import Opened, admitted_now
 from workers.evidence.left_out import left_out_tell
@@ -26,10 +28,11 @@ def ends_judge(
     questions: dict[str, LaneQuestion],
     progress: Callable[..., None],
     opened: Opened | None,
+    record_read_at: datetime,
     session: Any,
     most_rows: int | None,
-) -> tuple[MeetSpec, list[dict[str, Any]], Identity | None]:
-    """What was asked, of `opened` what is remembered too, a summary a range, and how ids were compared. With `most_rows` a lane is one piece, and no larger.
+) -> tuple[MeetSpec, list[dict[str, Any]], Identity | None, Followed | None]:
+    """What was asked, of `opened` what is remembered too, a summary a range, how ids were compared, and what an earlier audit was continued by. With `most_rows` a lane is one piece, and no larger.
 
     Raises: TooManyRows where it is.
     """
@@ -64,13 +67,19 @@ def ends_judge(
         admitted_then=opened.admitted_then if opened else {},
     )
     progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
-    identity = None
+    identity, followed = None, None
     if sink_reading.ids is None:
-        summaries = ranges_judge(session, spec)
+        if request.is_followed:
+            before = request.known, opened.lanes if opened else None
+            record = request.sink.record()
+            followed = followed_judge(session, spec, before, record, record_read_at, request.block_rows)
+            spec, summaries = followed.spec, followed.summaries
+        else:
+            summaries = ranges_judge(session, spec)
         spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
     else:
         certified = {lane: one.frontier for lane, one in request.certified.items()}
         judged = ids_judge(session, spec, parts, request.earlier, certified)
         summaries, identity = judged.summaries, judged.identity
     progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
-    return spec, summaries, identity
+    return spec, summaries, identity, followed

@@ -7,7 +7,7 @@ or speculative attempt leaves the same file; what comes back to the driver is on
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
 from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
+from workers.connectors.rows import inside
 from workers.evidence import schemas
 from workers.evidence.acknowledged import acknowledged_narrow, acknowledged_write
 from workers.evidence.approval import approval_compare
 from workers.evidence.batch import batch_rows, rows_digest
+from workers.evidence.blocks import range_judge_by_blocks
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
-from workers.evidence.kernel import LaneQuestion, judge_block
+from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.known import Kept
 from workers.evidence.remembered import judge_remembering, ledger_write, prefix_of, remembered_read
 from workers.evidence.store import part_write
@@ -86,6 +88,8 @@ class MeetSpec:
     """How many rows of one end's range may be held (workers.spark.on_demand). None: any number."""
     delivery: EndSpec | None = None
     """The end that is fired into; None: `sink`, as record and delivery in one."""
+    block_rows: int = 0
+    """Of how many events about the blocks are by which each range is judged, so that they can be kept. 0: as one."""
     has_ledger: bool = False
     """What is remembered is judged as well, and the ledger is told (workers.evidence.remembered)."""
     kept: Mapping[str, Kept] = field(default_factory=dict)
@@ -98,21 +102,24 @@ class MeetSpec:
         return self.delivery or self.sink
 
 
-def ranges_judge(session: Any, spec: MeetSpec) -> list[dict[str, Any]]:
-    """One summary a range, in the order of `spec.ranges`.
+def ranges_judge(session: Any, spec: MeetSpec, wanted: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """One summary a range, in the order of `spec.ranges`; of those at the places in `wanted` alone, where some are.
 
     Raises: the first error that a task met, as itself.
     """
     Path(spec.evidence).mkdir(parents=True, exist_ok=True)
-    return tasks_run(session, len(spec.ranges), _over_ranges(spec))
+    places = list(range(len(spec.ranges))) if wanted is None else list(wanted)
+    return tasks_run(session, len(places), _over_ranges(spec, places))
 
 
-def _over_ranges(spec: MeetSpec) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _over_ranges(
+    spec: MeetSpec, places: Sequence[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                lane = spec.ranges[index].lane
-                yield summary_row(index, lane, functools.partial(range_judge, spec, index))
+                place = places[index]
+                yield summary_row(index, spec.ranges[place].lane, functools.partial(range_judge, spec, place))
 
     return judge
 
@@ -130,15 +137,26 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
     )
     accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width), spec.most_rows)
     told: dict[str, Any] = {}
+    remembered = remembered_read(spec, range_) if spec.has_ledger else None
     if spec.has_ledger:
         told["prefix"] = prefix_of(accepted, spec.admitted_now)
         if range_.lane in spec.admitted_then:
             told["prefix_then"] = prefix_of(accepted, spec.admitted_then[range_.lane])
-        remembered = remembered_read(spec, range_)
-        verdict, accepted = judge_remembering(spec, range_, question, history, accepted, remembered)
-        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
+
+    def judge(within: CoordinateRange, mine: pa.Table, theirs: pa.Table) -> tuple[BlockVerdict, pa.Table]:
+        if remembered is None:
+            return judge_block(question, mine, theirs), theirs
+        there = remembered.filter(inside(remembered, within))
+        return judge_remembering(spec, within, question, mine, theirs, there)
+
+    if spec.block_rows:
+        verdict, accepted, told["blocks"] = range_judge_by_blocks(
+            question, range_, history, accepted, spec.block_rows, judge
+        )
     else:
-        verdict = judge_block(question, history, accepted)
+        verdict, accepted = judge(range_, history, accepted)
+    if remembered is not None:
+        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
     batch = batch_rows(verdict.findings, spec.excluded)
     stranded = _stranded(question, history, accepted)
     part_write(spec.evidence, f"part-{index:05d}", verdict.findings)

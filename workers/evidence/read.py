@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.identity import Identity
+from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK, fingerprint_join
+from recovery_api.domain.ledger.following import Known
 from recovery_api.domain.ledger.lanes import LaneFound, LaneKnown
 from recovery_api.domain.schedules import PinnedLane
 from recovery_api.domain.verdicts import LaneCounts
@@ -31,6 +33,7 @@ from workers.evidence.grounds import (
     pinned_apply,
     written_since,
 )
+from workers.evidence.increment import Followed
 from workers.evidence.judging import ends_judge
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.known import Ledger, Opened, lane_found, ledger_open
@@ -69,7 +72,8 @@ class AuditRequest:
     evidence directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found
     every id of a lane, of a record that knows only ids. `ledger`: what earlier audits saw (None: nothing is remembered, and
     nothing is told). `clock`: the one clock that orders readings. `sink` is the record; `delivery` the end that is fired
-    into, None: the record itself.
+    into, None: the record itself. `is_followed`: what `known` says that earlier audits judged is not read again where
+    nothing came in, and what this one judged can be continued.
 
     `aged`: an audit by its schedule, which judges each lane at what was pinned a window ago (domain.schedules), as far as
     that is safe now; a lane that is not named, or of another incarnation, is not judged.
@@ -93,6 +97,9 @@ class AuditRequest:
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None
+    is_followed: bool = False
+    known: Known | None = None
+    block_rows: int = ROWS_A_BLOCK
     ledger: Ledger | None = None
     clock: Callable[[], datetime] = _utc_now
     delivery: EndSpec | None = None
@@ -161,6 +168,7 @@ class Evidence:
     identity: Identity | None = None
     ids_attested_by: str = ""
     record_read_at: datetime = field(default_factory=_utc_now)
+    followed: Followed | None = None
     sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
@@ -207,12 +215,12 @@ def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., N
             for lane in _all_lanes(source_reading, sink_reading, opened)
         }
         judge = functools.partial(
-            ends_judge, request, source, (source_reading, sink_reading), questions, progress, opened
+            ends_judge, request, source, (source_reading, sink_reading), questions, progress, opened, record_read_at
         )
         if isinstance(session, OnDemand):
-            spec, summaries, identity = session.judged((source_reading, sink_reading), judge)
+            spec, summaries, identity, followed = session.judged((source_reading, sink_reading), judge)
         else:
-            spec, summaries, identity = judge(session, None)
+            spec, summaries, identity, followed = judge(session, None)
         has_duplicates = any(summary["counts"].get("duplicate_payloads") for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
         written = functools.partial(written_since, source, source_reading, request.evidence)
@@ -224,6 +232,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., N
             identity=identity,
             ids_attested_by=request.ids_attested_by,
             record_read_at=record_read_at,
+            followed=followed,
             sink_release=held_at_sink.close,
         )
 
@@ -285,7 +294,7 @@ def _evidence(
         mine = [summary for summary in summaries if summary["lane"] == lane]
         reading = spec.source_reading.lanes.get(lane) or _no_lane(lane)
         f, earlier = spec.questions[lane].frontier, request.earlier.get(lane)
-        at_earlier = _fingerprint_sum([summary["earlier"] for summary in mine if "earlier" in summary])
+        at_earlier = fingerprint_join(*(summary["earlier"] for summary in mine if "earlier" in summary))
         late = late_find(reading, f, mine, earlier, at_earlier, spelling, written)
         if late is not None:
             reading = replace(reading, safe=reading.safe.unproven(late.says))
@@ -295,7 +304,7 @@ def _evidence(
             f,
             reading,
             fold(summary["counts"] for summary in mine),
-            _fingerprint_sum([summary["history"] for summary in mine]),
+            fingerprint_join(*(summary["history"] for summary in mine)),
             sum(summary["stranded"] for summary in mine),
             late,
             min((Coordinate(*one["waiting"]) for one in mine if one.get("waiting")), default=None),
@@ -336,7 +345,7 @@ def _lane_found(
     spec: MeetSpec, opened: Opened, reading: LaneReading, frontier: Coordinate, mine: list[dict[str, Any]]
 ) -> LaneFound:
     prefix, then = (
-        _fingerprint_sum([summary[name] for summary in mine if name in summary]) for name in ("prefix", "prefix_then")
+        fingerprint_join(*(summary[name] for summary in mine if name in summary)) for name in ("prefix", "prefix_then")
     )
     found = lane_found(reading, frontier, spec.source_reading, spec.sink_reading, opened, prefix, then)
     return replace(found, unjustifiable=sum(summary["ledger"]["unjustifiable"] for summary in mine))
@@ -344,10 +353,6 @@ def _lane_found(
 
 def _no_lane(lane: str) -> LaneReading:
     return LaneReading(lane, None, None, None, SafeFrontier(None, "no such lane", "The source has no such lane."))
-
-
-def _fingerprint_sum(parts: list[dict[str, int]]) -> dict[str, int]:
-    return {name: value % 2**64 for name, value in _sum_by_name(parts).items()}
 
 
 def _sum_by_name(rows: list[dict[str, int]]) -> dict[str, int]:

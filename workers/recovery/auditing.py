@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from recovery_api.domain.errors import AccessDenied, FencepostError
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.models import AuditStatus, Intent, Pipeline
+from recovery_api.selectors.blocks import known_get
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.schedules import aged_of
 from recovery_api.services.audits import audit_record
@@ -24,10 +26,12 @@ from workers.recovery.ends import (
     evidence_forget,
     paths_read,
     record_capability_of,
+    record_of,
     request_make,
     session_open,
     sink_compare,
 )
+from workers.recovery.following import epoch_of, learned_keep
 from workers.recovery.pinning import pin_of
 from workers.recovery.verdicts import audit_write
 
@@ -86,20 +90,26 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
             _pin_only(intent, report)
             return
     report(step="asking the sink")
-    sink_compare(intent.pipeline)
+    pipeline = intent.pipeline
+    sink_compare(pipeline)
     asked, is_full = intent.arguments.get("frontier"), bool(intent.arguments.get("is_full"))
+    is_rebased = is_full and not intent.arguments.get("is_scheduled")  # a schedule takes nothing as a new base
+    epoch = epoch_of(pipeline, record_of(pipeline))
     request = request_make(
-        intent.pipeline,
+        pipeline,
         evidence_directory("audits", str(intent.id)),
         frontier=frontier_from_row(asked) if asked else None,
         aged=aged,
-        is_rebased=is_full,
+        is_rebased=is_rebased,
     )
+    request = replace(request, is_followed=True, known=None if is_full else known_get(pipeline, epoch))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     report(step="recording")
-    paths = paths_read(intent.pipeline)
-    audit_write(intent.pipeline, found, started_at=started_at, is_full=is_full, paths=paths, intent=intent)
+    paths = paths_read(pipeline)
+    with transaction.atomic():
+        audit_write(pipeline, found, started_at=started_at, is_full=is_rebased, paths=paths, intent=intent)
+        learned_keep(pipeline, found, epoch)
 
 
 def _pin_only(intent: Intent, report: Any) -> None:

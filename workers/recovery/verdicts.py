@@ -28,6 +28,7 @@ from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.acknowledged import acknowledged_read
 from workers.evidence.read import Evidence, LaneEvidence
 from workers.recovery.cursors import cursor_row
+from workers.recovery.following import reach_says
 from workers.recovery.ledger import decided_given, is_seen_below, ledger_doubts, ledger_learn, ledger_row
 from workers.recovery.listing import groups_make, listing_rows
 from workers.recovery.pinning import pin_of_evidence, waiting_of
@@ -209,6 +210,7 @@ def _lane_verdict(found: Evidence, lane: LaneEvidence, attested: Sequence[str]) 
                 f"Safe frontier by {safe.ground}: {safe.says}",
                 f"Source snapshot {found.source_reading.identity}",
                 f"Sink snapshot {found.sink_reading.identity}",
+                *reach_says(found),
             ),
             identity=found.identity,
             rows_go=found.source_reading.rows_go and found.identity is None,

@@ -76,7 +76,8 @@ def _rows(kind: Kind) -> list[tuple[str, ...]]:
         strategy, until = DRIVEN[ability]
         until = "until its process ends" if kind.is_in_process else until
         extra = " and can be drilled" if Ability.DRILLED in kind.abilities else ""
-        can = f"{ANSWERS[Ability.RECORD_BY_RANGE]}; {ability.value}{extra}"
+        new = " and tells what is new" if Ability.FOLLOWED in kind.abilities else ""
+        can = f"{ANSWERS[Ability.RECORD_BY_RANGE]}{new}; {ability.value}{extra}"
         rows.append((name, "record and delivery", can, STRATEGIES[strategy].sentence(), until))
     return rows
 

@@ -129,7 +129,9 @@ KIND = Kind(
     label="PostgreSQL with the sink kit",
     says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
     archetype=Archetype.FENCED,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.ORDERED_EFFECT, Ability.FENCED, Ability.DRILLED}),
+    abilities=frozenset(
+        {Ability.RECORD_BY_RANGE, Ability.FOLLOWED, Ability.ORDERED_EFFECT, Ability.FENCED, Ability.DRILLED}
+    ),
     check=kit_options,
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
     installer=Installer("the sink kit", TRADES, "workers.connectors.sinks.kit.putting"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ import pytest
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.kinds.base import KINDS, kind_get
 from workers.connectors.protocols.appended import AppendedDelivery
-from workers.connectors.protocols.record import IdRecord, Record
+from workers.connectors.protocols.record import FollowedRecord, IdRecord, Record
 from workers.connectors.protocols.source import Source
 
 
@@ -51,6 +52,22 @@ class RecordBench(Protocol):
 
     def accept(self, events: Iterable[Mapping[str, Any]], head: int | None = None) -> None:
         """Events of schemas.BATCH are accepted in this order, all under one head."""
+        ...
+
+
+class OpenTransaction(Protocol):
+    def accept(self, events: Iterable[Mapping[str, Any]]) -> None: ...
+
+    def savepoint(self) -> AbstractContextManager[Any]:
+        """What is accepted while it is open is rolled back alone where it ends with an exception."""
+        ...
+
+
+class FollowedBench(RecordBench, Protocol):
+    def connector(self) -> FollowedRecord: ...
+
+    def transaction(self) -> AbstractContextManager[OpenTransaction]:
+        """A relay's transaction: in the record when the manager closes, and rolled back where it does with an exception."""
         ...
 
 

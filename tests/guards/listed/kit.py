@@ -81,7 +81,7 @@ BEGIN
     Guard(
         "a claim that was passed fires all the same",
         f"{SQL}/claim.sql",
-        "    IF claim_lock.generation < (SELECT p.fence FROM {schema}.kit p) THEN\n",
+        "    IF claim_lock.generation < (SELECT p.fence FROM {schema}.standing p) THEN\n",
         "    IF false THEN\n",
         ("tests/contract/fenced/test_fenced.py::test_settlement_of_each_end",),
     ),

@@ -100,7 +100,7 @@ def test_r3_a_login_without_grants_finds_nothing_to_lock(world: KitWorld) -> Non
 def test_r3_a_dump_of_the_sink_holds_no_claim_up(world: KitWorld) -> None:
     dump = world.connect(world.dsn, autocommit=False)
     dump.execute(
-        world.sql("LOCK TABLE {schema}.lock, {schema}.counter, {schema}.kit, {schema}.claim IN ACCESS SHARE MODE")
+        world.sql("LOCK TABLE {schema}.lock, {schema}.counter, {schema}.standing, {schema}.claim IN ACCESS SHARE MODE")
     )
     assert world.sink.claim_open("test", {}, wait_seconds=0.05).word == "granted"
     dump.rollback()

@@ -192,7 +192,7 @@ def test_r7_older_kit_is_read_and_not_written_and_each_refusal_names_its_version
 
 
 def test_r7_kit_of_a_newer_version_is_refused_as_such(world: KitWorld, tmp_path: Path) -> None:
-    world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 99"))
+    world.admin.execute(world.sql("UPDATE {schema}.standing SET kit_version = 99"))
     report = world.sink.test()
     assert not report.is_usable
     assert "version 99 of the sink kit is installed" in report.problems[0]

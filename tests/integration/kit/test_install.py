@@ -35,7 +35,7 @@ def test_installing_again_changes_nothing(world: KitWorld) -> None:
 
 
 def test_kit_of_another_version_is_named_and_not_touched(world: KitWorld) -> None:
-    world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 7"))
+    world.admin.execute(world.sql("UPDATE {schema}.standing SET kit_version = 7"))
     with pytest.raises(Unsuitable, match=f"version 7 .* this Fencepost writes version {KIT_VERSION}"):
         kit_install(world.admin, world.kit)
     assert "version 7" in " ".join(world.sink.test().problems)
@@ -115,7 +115,7 @@ def test_r7_login_without_superuser_upgrades_and_does_not_stay_owner(
         assert kit_upgrade(connection, kit)["upgraded"] is True
         assert kit_upgrade(connection, kit)["upgraded"] is False
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute('UPDATE "by upgrader".kit SET fence = 5')
+            connection.execute('UPDATE "by upgrader".standing SET fence = 5')
     assert admin.execute("SELECT \"by upgrader\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')").fetchone() == (
         "accepted",
     )

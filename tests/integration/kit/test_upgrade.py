@@ -18,11 +18,14 @@ from workers.connectors.sinks.kit import KIT_VERSION, lock_key, staging
 from workers.connectors.sinks.kit.expected import differences
 from workers.connectors.sinks.kit.facts import installed_read
 from workers.connectors.sinks.kit.releases import Release, releases
-from workers.connectors.sinks.kit.upgrade import kit_upgrade
+from workers.connectors.sinks.kit.upgrade import ADVISORY_UNTIL, kit_upgrade, upgrade_finish
+from workers.connectors.sinks.kit.versions import FACTS_TABLE
 
 pytestmark = pytest.mark.slow
 
 EARLIER = [release for release in releases() if release.version < KIT_VERSION]
+ADVISORY = [release for release in EARLIER if release.version <= ADVISORY_UNTIL][-1]
+"""The last text with an advisory lock, and with applied keys that are text."""
 TARGET = 'DROP TABLE IF EXISTS "Letters"; CREATE TABLE "Letters" (id text PRIMARY KEY, body jsonb)'
 EFFECT = """
     CREATE TABLE IF NOT EXISTS called (position bigint);
@@ -54,6 +57,12 @@ def lies(world: KitWorld) -> Any:
 def not_as_installed(world: KitWorld) -> list[str]:
     installed = installed_read(world.admin, world.kit, world.names)
     return [one.says for one in differences(installed, world.kit, world.admin.info.dbname, KIT_VERSION)]
+
+
+def version_of(world: KitWorld, release: Release) -> Any:
+    return world.admin.execute(
+        world.sql("SELECT kit_version FROM {schema}.{facts}", facts=FACTS_TABLE[release.version])
+    ).fetchone()
 
 
 def armed(world: KitWorld, connection: psycopg.Connection[Any], *coordinates: int) -> tuple[int, int]:
@@ -119,6 +128,7 @@ def test_r7_upgrade_keeps_record_counters_and_an_open_claim_that_then_fires(
 
     assert accepted(world) == before
     assert lies(world) == place  # not copied
+    assert upgrade_finish(world.admin, world.kit) == ""
     assert not_as_installed(world) == []  # object by object what a new installation is
     state = world.sink.state()
     assert (state.counter, state.fence, state.open_claim.generation) == (counter, generation, generation)
@@ -207,7 +217,7 @@ def test_r7_upgrade_again_changes_nothing(world: KitWorld) -> None:
 def test_r7_upgrade_names_whoever_holds_it_up(
     world_make: Callable[..., KitWorld], statement: str, application: str
 ) -> None:
-    world = world_make(release=EARLIER[-1])
+    world = world_make(release=ADVISORY)
     holder = world.connect(world.dsn, application)
     holder.execute(world.sql(statement.replace("{key}", str(lock_key(world.schema)))))
     with pytest.raises(SinkBusy, match=f"session {holder.info.backend_pid} .{application}"):
@@ -230,11 +240,11 @@ def test_r7_upgrade_that_dies_in_the_middle_leaves_the_old_kit_working(
     kit_upgrade(dying, world.kit)
     dying.close()  # its transaction is open: the server rolls it back
     assert world.deliver(relay, generation, 2) == "accepted"
-    assert world.one(world.admin, "SELECT kit_version FROM {schema}.protocol") == release.version
+    assert version_of(world, release) == (release.version,)
 
 
 def test_r7_kit_newer_than_this_fencepost_is_refused_as_such(world: KitWorld) -> None:
-    world.admin.execute(world.sql("UPDATE {schema}.kit SET kit_version = 99"))
+    world.admin.execute(world.sql("UPDATE {schema}.standing SET kit_version = 99"))
     with pytest.raises(Unsuitable, match="version 99 of the sink kit is installed.*Upgrade Fencepost"):
         kit_upgrade(world.admin, world.kit)
 
@@ -271,7 +281,7 @@ def test_r7_upgrade_drops_nothing_that_is_not_the_kits(
             kit_upgrade(world.admin, world.kit)
     finally:
         world.admin.execute("DROP VIEW IF EXISTS public.claims_seen")
-    assert world.one(world.admin, "SELECT kit_version FROM {schema}.protocol") == EARLIER[-1].version
+    assert version_of(world, EARLIER[-1]) == (EARLIER[-1].version,)
 
 
 def test_r7_other_logins_keep_what_they_could_read(world_make: Callable[..., KitWorld]) -> None:
@@ -322,7 +332,7 @@ def test_r7_applied_keys_take_the_targets_own_type(
     world_make: Callable[..., KitWorld], key_type: str, settings: str, spellings: tuple[str, str]
 ) -> None:
     """An older event of a key that was applied under another spelling stays behind the newer one."""
-    world = typed_world(world_make, EARLIER[-1], key_type)
+    world = typed_world(world_make, ADVISORY, key_type)
     relay = world.connect(world.relay)
     if settings:
         relay.execute(settings)  # type: ignore[call-overload]
@@ -344,7 +354,7 @@ def test_r7_applied_keys_take_the_targets_own_type(
 def test_r7_applied_keys_that_could_be_two_values_are_counted_and_nothing_changes(
     world_make: Callable[..., KitWorld],
 ) -> None:
-    world = typed_world(world_make, EARLIER[-1], "date")
+    world = typed_world(world_make, ADVISORY, "date")
     relay = world.connect(world.relay)
     relay.execute("SET DateStyle = 'SQL, DMY'")
     generation = world.relay_start(relay)
@@ -352,5 +362,5 @@ def test_r7_applied_keys_that_could_be_two_values_are_counted_and_nothing_change
     assert world.deliver(relay, generation, 4, key="2026-02-13", content="{}") == "accepted"
     with pytest.raises(Unsuitable, match=r"2 applied keys cannot be read as one value .* lane 0 at 3:0, lane 0 at 4:0"):
         kit_upgrade(world.admin, world.kit)
-    assert world.one(world.admin, "SELECT kit_version FROM {schema}.protocol") == EARLIER[-1].version
+    assert version_of(world, ADVISORY) == (ADVISORY.version,)
     assert world.deliver(relay, generation, 5, key="2026-02-14", content="{}") == "accepted"

@@ -90,7 +90,7 @@ def test_l10_a_worker_told_to_end_stops_before_the_second_part_and_gives_the_int
     world: World, told_to_end: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(world.sink_dsn) as sink:
-        sink.execute("UPDATE fencepost.kit SET batch_limit = 2")
+        sink.execute("UPDATE fencepost.standing SET batch_limit = 2")
     world.commit(["e1", "e2"])
     world.commit(["e3", "e4"])
     recovery = world.request(world.approve(world.plan()))

@@ -65,6 +65,24 @@ class IdRecord(Record, Protocol):
 
 
 @runtime_checkable
+class FollowedRecord(Record, Protocol):
+    """A record that tells what is new: what is admitted carries the transaction that admitted it.
+
+    Its readings say in `following` what they show. One law: an entry is new by its transaction, never by its number, which
+    may be drawn early and committed late.
+    """
+
+    def read_since(self, reading: Reading, since: str) -> Iterator[pa.RecordBatch]:
+        """The entries that `reading` shows and an earlier reading, whose `following.snapshot` is `since`, did not.
+
+        In the columns of schemas.ACCEPTED, by admitting transaction, then entry. A row that something else than admission
+        put there, or changed, is not told by it.
+        Raises: Refused where `reading.following` names a problem; SnapshotLost.
+        """
+        ...
+
+
+@runtime_checkable
 class OrderedRecord(Record, Protocol):
     """A record of effects that need each key's events in order."""
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recovery_api.domain import claims
 from recovery_api.domain.capabilities import Archetype, Capability
@@ -33,7 +34,8 @@ from workers.connectors.protocols.fence import (
     GenerationReading,
     SinkState,
 )
-from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.protocols.record import FollowedRecord
+from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Following, Reading, Width
 from workers.connectors.rows import (
     Where,
     accepted_columns,
@@ -150,6 +152,7 @@ class Memory:
                 handle={"snapshot": number, "generation": generation, "oldest_open": str(number)},
                 lanes=lanes_of(rows),
                 fence=fence,
+                following=Following(f"{number}:{number}:"),
             )
         finally:
             del self.store.snapshots[number]
@@ -157,11 +160,19 @@ class Memory:
     def read_accepted(
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
     ) -> Iterator[pa.RecordBatch]:
+        rows = self._shown(reading)
+        yield from rows.filter(inside(rows, range_)).select(accepted_columns(width, with_head)).to_batches()
+
+    def read_since(self, reading: Reading, since: str) -> Iterator[pa.RecordBatch]:
+        rows = self._shown(reading)
+        is_new = pc.greater_equal(rows["admitted_in"], Following(since).oldest_open)  # no transaction is open here
+        yield from rows.filter(is_new).sort_by([("admitted_in", "ascending"), ("entry", "ascending")]).to_batches()
+
+    def _shown(self, reading: Reading) -> pa.Table:
         try:
-            _, rows = self.store.snapshots[reading.handle["snapshot"]]
+            return self.store.snapshots[reading.handle["snapshot"]][1]
         except KeyError as error:
             raise SnapshotLost(f"memory:{self.name}", "its holder has ended") from error
-        yield from rows.filter(inside(rows, range_)).select(accepted_columns(width, with_head)).to_batches()
 
     # -- the protocol -----------------------------------------------------------------------------------------------
 
@@ -382,4 +393,4 @@ def _now() -> str:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[FencedSink], type[DrillableDelivery]] = (Memory, Memory)
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[FollowedRecord]] = (Memory, Memory, Memory)

@@ -47,9 +47,9 @@ from workers.connectors.protocols.fence import (
     GenerationReading,
     SinkState,
 )
-from workers.connectors.protocols.record import OrderedRecord
+from workers.connectors.protocols.record import FollowedRecord, OrderedRecord
 from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
-from workers.connectors.sinks.kit import KIT_VERSION, drilling, inspection, record, staging
+from workers.connectors.sinks.kit import KIT_VERSION, drilling, following, inspection, record, staging
 from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.holders import holders_say
 from workers.connectors.sinks.kit.install import kit_version_get
@@ -162,6 +162,10 @@ class PostgresqlKit:
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
             yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
 
+    def read_since(self, reading: Reading, since: str) -> Iterator[pa.RecordBatch]:
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            yield from following.since_read(connection, self.kit.schema, reading.following, since)
+
     def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
         with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
             return record.later_keys_read(connection, self.kit.schema, lane, rows)
@@ -195,6 +199,7 @@ class PostgresqlKit:
             lanes=record.lanes_read(connection, self.kit.schema, grid),
             is_complete=not is_replica,
             fence=fence,
+            following=following.following_read(connection, self.kit.schema),
         )
         name = sql.Identifier(self.kit.schema, "accepted").as_string(connection)
         rewritten_refuse(connection, connection.execute("SELECT %s::regclass::oid::bigint", [name]).fetchone() or ())
@@ -371,7 +376,8 @@ def _claim(row: Mapping[str, Any]) -> ClaimReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[OrderedRecord]] = (
+    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[OrderedRecord], type[FollowedRecord]] = (
+        PostgresqlKit,
         PostgresqlKit,
         PostgresqlKit,
         PostgresqlKit,

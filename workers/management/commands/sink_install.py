@@ -121,7 +121,7 @@ def _shown(report: Mapping[str, Any]) -> Shown:
     lines = [f"Installed {what}." if report["installed"] else f"Nothing changed: there is {what} already, the same."]
     if report["upgraded"]:
         lines = [f"Upgraded version {report['from_version']} to {what}. Record, counters and claims were kept."]
-    lines += [f"  {says}" for says in report["not_carried"]]
+    lines += [f"  {says}" for says in [*report["not_carried"], report["not_indexed"]] if says]
     lines += [f"  {trade}s: grant {report['roles'][trade]} to their login" for trade in TRADES]
     lines += [f"  granted: {login} is a {trade}" for login, trade in report["granted"].items()]
     if told := report.get("lanes_told"):

@@ -17,7 +17,9 @@ from typing import Any
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.postgresql.canonical_sql import MAY_HAVE_TRAILING_ZEROS, payload_digest, zeros_dropped
 
-KIT_VERSION = 4
+KIT_VERSION = 5
+FOLLOWED_INDEX = "record_by_transaction"
+"""The record's index by which what is new in it is found. Nothing that the kit decides rests on it."""
 
 _HERE = Path(__file__).parent
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")

@@ -10,7 +10,7 @@ DECLARE
     busy jsonb;
 BEGIN
     PERFORM {schema}.transaction_check();
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.standing p;
     IF generation < fence_now THEN
         RETURN 'fenced';  -- for good, since the fence never sinks: a straggler need not wait for anybody
     -- Which lock is decided before one is taken: turning a shared one into the other kind deadlocks.
@@ -33,7 +33,7 @@ BEGIN
     END IF;
     -- A later statement, so a newer snapshot; whoever raises the fence holds the lock alone, so it stays where it is seen.
     SELECT p.fence, p.fence_asked_by IS NULL OR p.fence_asked_by = session_user, p.fence_purpose = 'recoverer'
-        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.kit p;
+        INTO STRICT fence_now, is_allocated, is_recoverers FROM {schema}.standing p;
     IF generation < fence_now THEN
         RETURN 'fenced';
     ELSIF generation > fence_now THEN
@@ -52,7 +52,7 @@ $$;
 -- older event would pass for the newer.
 CREATE FUNCTION {schema}.lane_checked(lane text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    lanes_now text[] := (SELECT p.lanes FROM {schema}.kit p);
+    lanes_now text[] := (SELECT p.lanes FROM {schema}.standing p);
 BEGIN
     IF lane <> ALL (lanes_now) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
@@ -134,14 +134,14 @@ BEGIN
     IF current_setting('transaction_isolation') = 'read committed'
         AND (current_setting('synchronous_commit') IN ('on', 'remote_apply')
              OR set_config('synchronous_commit', 'on', true) IS NOT NULL)
-        AND (SELECT p.fence = deliver.generation FROM {schema}.kit p) THEN
+        AND (SELECT p.fence = deliver.generation FROM {schema}.standing p) THEN
         LOCK TABLE {schema}.lock IN ROW SHARE MODE;
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
             SELECT deliver.lane, deliver.position, deliver.ordinal, deliver.generation, deliver.head_position,
                    deliver.head_ordinal, clock_timestamp(), pg_current_xact_id(), {digest_of_canonical}, deliver.op,
                    deliver.event_id, deliver.key
-            FROM {schema}.kit p
+            FROM {schema}.standing p
             WHERE p.fence = deliver.generation AND p.fence_purpose = 'relay'
                 AND (p.fence_asked_by IS NULL OR p.fence_asked_by = session_user)
                 AND (p.lanes IS NULL OR deliver.lane = ANY (p.lanes))
@@ -212,7 +212,7 @@ BEGIN
     WITH landed AS (
         INSERT INTO {schema}.accepted AS a (lane, position, ordinal, generation, head_position, head_ordinal, accepted_at,
                                             admitted_in, payload_digest, op, event_id, key)
-        SELECT CASE WHEN coalesce(e.lane = ANY ((SELECT p.lanes FROM {schema}.kit p)::text[]), true) THEN e.lane
+        SELECT CASE WHEN coalesce(e.lane = ANY ((SELECT p.lanes FROM {schema}.standing p)::text[]), true) THEN e.lane
                     ELSE {schema}.lane_checked(e.lane) END,
                e.position, e.ordinal, deliver_many.generation, e.head_position, e.head_ordinal, clock_timestamp(),
                pg_current_xact_id(),

@@ -27,14 +27,14 @@ $$;
 -- Where the fence stands, who raised it there, and when.
 CREATE FUNCTION {schema}.fence_told() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('fence', p.fence, 'superseded_who', {schema}.taken_by(p.fence), 'superseded_at', g.begun_at)
-    FROM {schema}.kit p LEFT JOIN {schema}.generation g ON g.number = p.fence
+    FROM {schema}.standing p LEFT JOIN {schema}.generation g ON g.number = p.fence
 $$;
 
 -- The open claim for which a relay has to wait, or null. A claim left open for too long holds nobody up.
 CREATE FUNCTION {schema}.relay_must_wait() RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('claim', c.generation, 'claimed_by', c.claimed_by, 'claimed_at', c.claimed_at,
                               'until', c.claimed_at + make_interval(secs => p.relay_wait_seconds))
-    FROM {schema}.claim c, {schema}.kit p
+    FROM {schema}.claim c, {schema}.standing p
     WHERE c.state = 'open' AND c.claimed_at + make_interval(secs => p.relay_wait_seconds) > clock_timestamp()
 $$;
 
@@ -70,7 +70,7 @@ CREATE FUNCTION {schema}.begin(
 ) LANGUAGE plpgsql VOLATILE SECURITY DEFINER {pinned} AS $$
 BEGIN
     PERFORM {schema}.transaction_check();
-    IF generation <= (SELECT p.fence FROM {schema}.kit p) THEN
+    IF generation <= (SELECT p.fence FROM {schema}.standing p) THEN
         answer := 'refused';
     ELSIF NOT {schema}.is_allocated(generation) THEN
         answer := 'unallocated';
@@ -78,7 +78,7 @@ BEGIN
         detail := {schema}.lock_take('alone', wait_seconds);
         IF detail IS NOT NULL THEN
             answer := 'busy';
-        ELSIF generation <= (SELECT p.fence FROM {schema}.kit p) THEN
+        ELSIF generation <= (SELECT p.fence FROM {schema}.standing p) THEN
             answer := 'refused';
         ELSE
             PERFORM {schema}.fence_raise(generation);
@@ -137,7 +137,7 @@ DECLARE
 BEGIN
     PERFORM {schema}.transaction_check();
     answer := 'refused';
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.standing p;
     IF claim.generation < fence_now THEN
         detail := {schema}.fence_told();
         RETURN;
@@ -153,7 +153,7 @@ BEGIN
         answer := 'busy';
         RETURN;
     END IF;
-    SELECT p.fence INTO STRICT fence_now FROM {schema}.kit p;
+    SELECT p.fence INTO STRICT fence_now FROM {schema}.standing p;
     IF claim.generation > fence_now THEN
         PERFORM {schema}.fence_raise(claim.generation);
         INSERT INTO {schema}.claim (generation, claimed_by, frontier)
@@ -239,13 +239,13 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
             MESSAGE = 'telling the lanes waits for transactions that are inside the sink', DETAIL = busy::text;
     END IF;
-    UPDATE {schema}.kit p SET lanes = nullif(lanes_tell.lanes, ARRAY[]::text[]);
+    UPDATE {schema}.standing p SET lanes = nullif(lanes_tell.lanes, ARRAY[]::text[]);
 END
 $$;
 
 -- A claim's frontier names each lane that the source has: what was told before is widened, never narrowed or begun.
 CREATE FUNCTION {schema}.lanes_add(frontier jsonb) RETURNS void LANGUAGE sql VOLATILE AS $$
-    UPDATE {schema}.kit p SET lanes = ARRAY(SELECT unnest(p.lanes) UNION SELECT jsonb_object_keys(frontier) ORDER BY 1)
+    UPDATE {schema}.standing p SET lanes = ARRAY(SELECT unnest(p.lanes) UNION SELECT jsonb_object_keys(frontier) ORDER BY 1)
         WHERE jsonb_typeof(frontier) = 'object' AND EXISTS (SELECT FROM jsonb_object_keys(frontier) k WHERE k <> ALL (p.lanes))
 $$;
 
@@ -262,7 +262,7 @@ BEGIN
         refusal := 'busy';
         RETURN;
     END IF;
-    IF claim_lock.generation < (SELECT p.fence FROM {schema}.kit p) THEN
+    IF claim_lock.generation < (SELECT p.fence FROM {schema}.standing p) THEN
         refusal := 'fenced';
     END IF;
     BEGIN
@@ -284,7 +284,7 @@ CREATE FUNCTION {schema}.arm(
 DECLARE
     locked record;
     held {schema}.claim;
-    limit_now bigint := (SELECT p.batch_limit FROM {schema}.kit p);
+    limit_now bigint := (SELECT p.batch_limit FROM {schema}.standing p);
 BEGIN
     SELECT * INTO STRICT locked FROM {schema}.claim_lock(arm.generation, wait_seconds);
     answer := locked.refusal;

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
-from workers.connectors.sinks.kit import kit_sql, quoted, text
+from workers.connectors.sinks.kit import FOLLOWED_INDEX, kit_sql, quoted, text
 from workers.connectors.sinks.kit.facts import Installed, KeyType
 from workers.connectors.sinks.kit.releases import FOLDER, Release, releases_of
 
@@ -41,8 +41,15 @@ class Difference:
     says: str
 
     @property
+    def is_of_speed(self) -> bool:
+        """Whether only an audit's speed is at stake: nothing that the kit decides rests on this index."""
+        return self.object == f"accepted.{FOLLOWED_INDEX}"
+
+    @property
     def breaks_admission(self) -> bool:
         """Whether what the kit's functions decide can no longer be relied on."""
+        if self.is_of_speed:
+            return False
         if self.kind in _MEETS:
             return self.state != "missing"
         return self.kind in _MATTERS and self.state != "extra"

@@ -29,7 +29,7 @@ GRANT INSERT ON {schema}.staged TO {recoverer};
 
 GRANT EXECUTE ON FUNCTION {schema}.state(), {schema}.undisciplined_paths(), {schema}.lock_holders(oid)
     TO {recoverer}, {auditor};
-GRANT SELECT ON {schema}.accepted, {schema}.altered, {schema}.kit, {schema}.counter, {schema}.generation,
+GRANT SELECT ON {schema}.accepted, {schema}.altered, {schema}.standing, {schema}.counter, {schema}.generation,
     {schema}.claim, {schema}.hand_over, {schema}.applied
     TO {recoverer}, {auditor};
 RESET ROLE;

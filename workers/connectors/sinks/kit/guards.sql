@@ -22,9 +22,9 @@ CREATE TRIGGER rows_stay BEFORE UPDATE OR DELETE ON {schema}.accepted
     FOR EACH ROW EXECUTE FUNCTION {schema}.append_only();
 CREATE TRIGGER record_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.accepted
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
-CREATE TRIGGER fence_only_rises BEFORE UPDATE OR DELETE ON {schema}.kit
+CREATE TRIGGER fence_only_rises BEFORE UPDATE OR DELETE ON {schema}.standing
     FOR EACH ROW EXECUTE FUNCTION {schema}.only_rises('fence');
-CREATE TRIGGER fence_stays BEFORE TRUNCATE ON {schema}.kit
+CREATE TRIGGER fence_stays BEFORE TRUNCATE ON {schema}.standing
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
 CREATE TRIGGER counter_only_rises BEFORE UPDATE OR DELETE ON {schema}.counter
     FOR EACH ROW EXECUTE FUNCTION {schema}.only_rises('allocated');
@@ -36,8 +36,8 @@ CREATE TRIGGER claims_stay BEFORE DELETE OR TRUNCATE ON {schema}.claim
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.append_only();
 ALTER TABLE {schema}.accepted ENABLE ALWAYS TRIGGER rows_stay;
 ALTER TABLE {schema}.accepted ENABLE ALWAYS TRIGGER record_stays;
-ALTER TABLE {schema}.kit ENABLE ALWAYS TRIGGER fence_only_rises;
-ALTER TABLE {schema}.kit ENABLE ALWAYS TRIGGER fence_stays;
+ALTER TABLE {schema}.standing ENABLE ALWAYS TRIGGER fence_only_rises;
+ALTER TABLE {schema}.standing ENABLE ALWAYS TRIGGER fence_stays;
 ALTER TABLE {schema}.counter ENABLE ALWAYS TRIGGER counter_only_rises;
 ALTER TABLE {schema}.counter ENABLE ALWAYS TRIGGER counter_stays;
 ALTER TABLE {schema}.generation ENABLE ALWAYS TRIGGER numbers_stay;
@@ -51,7 +51,7 @@ LANGUAGE sql STABLE SECURITY DEFINER {pinned} AS $$
         SELECT c.oid, c.relowner, n.nspname, c.relname, c.oid = {target_regclass} AS is_target
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE c.oid = {target_regclass}
-            OR (n.nspname = {schema_text} AND c.relname IN ('accepted', 'kit', 'lock', 'counter', 'generation', 'claim',
+            OR (n.nspname = {schema_text} AND c.relname IN ('accepted', 'standing', 'lock', 'counter', 'generation', 'claim',
                                                             'staged', 'applied', 'hand_over', 'altered'))
     ), granted AS (
         SELECT g.nspname, g.relname, g.is_target, g.relowner, x.grantee, string_agg(x.privilege_type, ', ') AS privileges
@@ -98,8 +98,8 @@ LANGUAGE sql STABLE SECURITY DEFINER {pinned} AS $$
     SELECT 'guard', NULL, format('trigger %s of %I.%I is %s', w.name, {schema_text}, w.relname,
                                  CASE WHEN t.oid IS NULL THEN 'missing' WHEN t.tgenabled = 'D' THEN 'disabled'
                                       ELSE 'passed over by a session in replica role' END)
-        FROM (VALUES ('rows_stay', 'accepted'), ('record_stays', 'accepted'), ('fence_only_rises', 'kit'),
-                     ('fence_stays', 'kit'), ('counter_only_rises', 'counter'), ('counter_stays', 'counter'),
+        FROM (VALUES ('rows_stay', 'accepted'), ('record_stays', 'accepted'), ('fence_only_rises', 'standing'),
+                     ('fence_stays', 'standing'), ('counter_only_rises', 'counter'), ('counter_stays', 'counter'),
                      ('numbers_stay', 'generation'), ('claims_stay', 'claim')) AS w (name, relname)
         JOIN guarded g ON g.nspname = {schema_text} AND g.relname = w.relname AND NOT g.is_target
         LEFT JOIN pg_trigger t ON t.tgrelid = g.oid AND t.tgname = w.name

@@ -19,6 +19,7 @@ from workers.connectors.readings import ConnectionReport
 from workers.connectors.sinks.kit import KIT_VERSION, names_get
 from workers.connectors.sinks.kit.expected import Difference, differences
 from workers.connectors.sinks.kit.facts import installed_read
+from workers.connectors.sinks.kit.following import following_read
 from workers.connectors.sinks.kit.install import kit_as_named, kit_version_get
 from workers.connectors.sinks.kit.record import latest_read
 from workers.connectors.sinks.kit.versions import FACTS_TABLE, is_known, unfenced_by_version, version_refuse
@@ -105,6 +106,8 @@ def _test(connection: psycopg.Connection[Any], kit: KitOptions) -> tuple[Connect
     if rights["can_read"]:
         looked = kit_look(connection, kit, version)
         weaknesses += undisciplined_weaknesses(looked.paths)
+        if problem := following_read(connection, kit.schema).problem:
+            weaknesses.append(problem)
     sample = latest_read(connection, kit.schema) if rights["can_read"] and not rights["is_filtered"] else None
     return ConnectionReport(not problems, facts, tuple(problems), tuple(weaknesses), sample), looked, version
 
@@ -192,7 +195,11 @@ def kit_look(connection: psycopg.Connection[Any], kit: KitOptions, version: int)
     speaks = own and not any(one.object.startswith(TELLS) for one in differing)
     paths = [
         *own,
-        *(("kit", None, one.says) for one in differing if not (speaks and _is_told_by_the_kit(one))),
+        *(
+            ("kit", None, one.says)
+            for one in differing
+            if not (one.is_of_speed or (speaks and _is_told_by_the_kit(one)))
+        ),
         *ways_read(connection, kit, names),
     ]
     return Found(tuple(differing), tuple(paths))

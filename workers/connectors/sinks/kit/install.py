@@ -14,7 +14,7 @@ from recovery_api.domain.errors import AccessDenied, NotFound, Unsuitable
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.postgresql.sqlstates import sentence_of
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, names_get, quoted
-from workers.connectors.sinks.kit.versions import FACTS_TABLES, version_refuse
+from workers.connectors.sinks.kit.versions import FACTS_TABLE, FACTS_TABLES, version_refuse
 
 OLDEST_SERVER = 150000
 OWNER_SUFFIX = "_owner"
@@ -114,7 +114,7 @@ def _install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[s
 def _lanes_told(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, list[str]]:
     """Tells a kit that is there the lanes that the options name, where it knows others."""
     schema, wanted = quoted(options.schema), sorted(options.lanes)
-    known = connection.execute(f"SELECT lanes FROM {schema}.kit").fetchone()  # nosec B608 # built of constants; names are quoted
+    known = connection.execute(f"SELECT lanes FROM {schema}.{FACTS_TABLE[KIT_VERSION]}").fetchone()  # nosec B608 # built of constants; names are quoted
     if not wanted or known is None or sorted(known[0] or ()) == wanted:
         return {}
     connection.execute(f"SELECT {schema}.lanes_tell(%s)", (wanted,))

@@ -82,7 +82,7 @@ $$;
 -- Raises the fence, whose lock the caller holds alone: what stood below is superseded.
 CREATE FUNCTION {schema}.fence_raise(generation bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    UPDATE {schema}.kit p SET fence = g.number, fence_purpose = g.purpose, fence_asked_by = g.asked_by
+    UPDATE {schema}.standing p SET fence = g.number, fence_purpose = g.purpose, fence_asked_by = g.asked_by
         FROM {schema}.generation g WHERE g.number = fence_raise.generation AND p.fence < g.number;
     UPDATE {schema}.claim c
         SET state = 'superseded', superseded_by = fence_raise.generation, superseded_at = clock_timestamp()

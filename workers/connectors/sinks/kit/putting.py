@@ -13,14 +13,21 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.postgresql_kit import kit_options
 from workers.connectors.credentials import credential_resolve
+from workers.connectors.deadlines import Step
 from workers.connectors.postgresql.connection import Address, connection_open
-from workers.connectors.sinks.kit import kit_sql, names_get, quoted
+from workers.connectors.sinks.kit import MOST_WAIT_SECONDS, kit_sql, names_get, quoted
 from workers.connectors.sinks.kit.inspection import kit_may_read, paths_read
 from workers.connectors.sinks.kit.install import kit_install
-from workers.connectors.sinks.kit.upgrade import kit_upgrade
+from workers.connectors.sinks.kit.upgrade import kit_upgrade, upgrade_finish
 
 UNNAMED_DATABASE = "DATABASE"
-NOTHING_DONE: Mapping[str, Any] = {"installed": False, "upgraded": False, "from_version": None, "not_carried": []}
+NOTHING_DONE: Mapping[str, Any] = {
+    "installed": False,
+    "upgraded": False,
+    "from_version": None,
+    "not_carried": [],
+    "not_indexed": "",
+}
 
 Grants = Iterable[tuple[str, str]]
 """Pairs of a trade and the login that becomes one."""
@@ -38,7 +45,7 @@ def kit_put(parsed: Mapping[str, Any], grants: Grants, is_upgrade: bool = False)
     """Installs the kit and grants its groups in one transaction; what is there already and the same is left.
 
     `is_upgrade`: brings a kit that is there to today's version instead. Returns `{installed, upgraded, from_version,
-    schema, kit_version, roles, granted, not_carried, undisciplined_paths}`. Raises what `kit_install` and `kit_upgrade`
+    schema, kit_version, roles, granted, not_carried, not_indexed, undisciplined_paths}`. Raises what `kit_install` and `kit_upgrade`
     do.
     """
     granted: dict[str, str] = {}
@@ -54,6 +61,9 @@ def kit_put(parsed: Mapping[str, Any], grants: Grants, is_upgrade: bool = False)
                 group = sql.Identifier(report["roles"][trade])
                 connection.execute(sql.SQL("GRANT {} TO {}").format(group, sql.Identifier(login)))
                 granted[login] = trade
+        if is_upgrade:
+            connection.step = Step("making the record's index", waits_seconds=MOST_WAIT_SECONDS)
+            report["not_indexed"] = upgrade_finish(connection, kit)
         paths = paths_read(connection, kit_options(parsed)) if kit_may_read(connection, report["schema"]) else []
     rows = [{"path": path, "role": role, "says": says} for path, role, says in paths]
     return {**report, "granted": granted, "undisciplined_paths": rows}

@@ -13,7 +13,7 @@ CREATE FUNCTION {schema}.state(
             'system_identifier', f.system_identifier, 'database', f.database, 'timeline', f.timeline,
             'kit', p.identity, 'kit_version', p.kit_version, 'effect', p.effect, 'batch_limit', p.batch_limit, 'lanes', p.lanes,
             'is_replica', pg_is_in_recovery(), 'server_version', current_setting('server_version'))
-    FROM {schema}.kit p, {schema}.counter c, (
+    FROM {schema}.standing p, {schema}.counter c, (
         SELECT (SELECT s.system_identifier::text FROM pg_control_system() s) AS system_identifier,
                (SELECT d.oid::text FROM pg_database d WHERE d.datname = current_database()) AS database,
                CASE WHEN pg_is_in_recovery() THEN (SELECT k.timeline_id FROM pg_control_checkpoint() k)

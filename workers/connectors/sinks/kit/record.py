@@ -147,7 +147,7 @@ def accepted_read(
     table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
     cuts = grid.get(range_.lane, {"rows": 0, "points": []})
     blocks = [_where(block) for block in blocks_of(cuts["points"], range_, cuts["rows"])]
-    for arrays in read_packed(connection, [_packed(name) for name in names], table, blocks):
+    for arrays in read_packed(connection, [packed_column(name) for name in names], table, blocks):
         yield pa.RecordBatch.from_pydict({name: arrays[name] for name in names})
 
 
@@ -165,7 +165,8 @@ def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str,
     return pa.array([key for (key,) in connection.execute(query, given)], pa.string())
 
 
-def _packed(name: str) -> Packed:
+def packed_column(name: str) -> Packed:
+    """One column of schemas.ACCEPTED, of the record's row `a`."""
     column = sql.SQL("a.{}").format(sql.Identifier(name))
     match name:
         case "lane" | "event_id":
@@ -194,7 +195,7 @@ def _where(range_: CoordinateRange) -> sql.Composable:
     for end, sign in ends:
         if end is not None:
             parts.append(
-                sql.SQL("(a.position, a.ordinal) {} ({}::bigint, {}::bigint)").format(
+                sql.SQL("(a.position, a.ordinal) {} (({})::bigint, ({})::bigint)").format(
                     sql.SQL(sign), sql.Literal(end.position), sql.Literal(end.ordinal)
                 )
             )

@@ -9,7 +9,7 @@ CREATE TABLE {schema}.lock ();
 -- The fence stands apart from the counter: every admission reads it, and an allocation must not get in their way. With
 -- it stands whose generation that is, so that an admission in it needs no other table. lanes: those of the source; null:
 -- not told, so a delivery's lane is not checked.
-CREATE TABLE {schema}.kit (
+CREATE TABLE {schema}.standing (
     is_only boolean PRIMARY KEY DEFAULT true CONSTRAINT kit_has_one_row CHECK (is_only),
     fence bigint NOT NULL DEFAULT 0,
     fence_purpose text NOT NULL DEFAULT 'relay',
@@ -23,7 +23,7 @@ CREATE TABLE {schema}.kit (
     installed_by name NOT NULL DEFAULT session_user,
     lanes text[] COLLATE "C" CONSTRAINT lanes_told_are_some CHECK (lanes <> ARRAY[]::text[])
 );
-INSERT INTO {schema}.kit (kit_version, effect, batch_limit, relay_wait_seconds, lanes)
+INSERT INTO {schema}.standing (kit_version, effect, batch_limit, relay_wait_seconds, lanes)
 VALUES ({kit_version}, {effect_json}, {batch_limit}, {relay_wait_seconds}, {lanes});
 
 CREATE TABLE {schema}.counter (
@@ -70,7 +70,7 @@ CREATE TABLE {schema}.claim (
 );
 CREATE UNIQUE INDEX only_one_claim_is_open ON {schema}.claim ((true)) WHERE state = 'open';
 
--- The acceptance record: one entry an acceptance, append-only. admitted_in orders entries for an audit of what is new.
+-- The acceptance record: one entry an acceptance, append-only. admitted_in tells an audit what is new, by a snapshot.
 CREATE TABLE {schema}.accepted (
     lane text COLLATE "C" NOT NULL,
     position bigint NOT NULL,
@@ -87,6 +87,10 @@ CREATE TABLE {schema}.accepted (
     key text COLLATE "C",
     CONSTRAINT coordinate_is_accepted_once PRIMARY KEY (lane, position, ordinal)
 );
+-- Where entries of new transactions lie: a line for so many pages, for the record only grows. A number, because such an
+-- index has no operators for xid8.
+CREATE INDEX record_by_transaction ON {schema}.accepted USING brin ((admitted_in::text::bigint))
+    WITH (pages_per_range = 32, autosummarize = on);
 
 -- Offered again with other content, and absorbed. Once a coordinate and offered digest.
 CREATE TABLE {schema}.altered (

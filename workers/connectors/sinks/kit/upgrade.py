@@ -8,8 +8,8 @@ fails. Tried the other way: it is accepted, past the new lock.
 The order: 1. the locks, each bounded, the waiting named; 2. the old schema is parked under another name; 3. the new text
 runs as it is installed anywhere, so that what is there afterwards is what the kit installs; 4. the record's table moves
 over and is made equal to the new one, without a copy; the small tables' rows are copied; 5. the parked rest is dropped,
-and what is not the kit's stops the whole. No version so far gives the record an index that an earlier one lacks: one
-that does builds it CONCURRENTLY after the commit, never under these locks.
+and what is not the kit's stops the whole; 6. after the commit the index that the record lacks is built CONCURRENTLY, never
+under these locks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from psycopg import sql
 from recovery_api.domain.errors import NotFound, SinkBusy
 from recovery_api.domain.kinds.postgresql_kit import KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, kit_sql, lock_key, names_get, quoted, roles_sql
+from workers.connectors.sinks.kit.indexes import index_make
 from workers.connectors.sinks.kit.install import effect_refuse, errors_told, kit_as_named, kit_version_get
 from workers.connectors.sinks.kit.keeping import rows_keep, table_keep
 from workers.connectors.sinks.kit.leaving import grants_carry, parked_drop
@@ -46,15 +47,27 @@ _HOLDERS = """
 
 
 def kit_upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
-    """Brings the kit in this schema to today's version, keeping everything; again: changes nothing.
+    """Brings the kit in this schema to today's version, keeping everything; again: changes nothing, and makes the record's
+    index where it is not there. A caller with a transaction of its own makes that index afterwards (`upgrade_finish`).
 
-    Returns `{upgraded, from_version, schema, kit_version, roles, not_carried}`. `not_carried`: other logins' rights on
-    the kit's objects that went with them, a sentence each.
+    Returns `{upgraded, from_version, schema, kit_version, roles, not_carried, not_indexed}`. `not_carried`: other logins'
+    rights on the kit's objects that went with them, a sentence each; `not_indexed`: why the index could not be made, or "".
     Raises: NotFound without a kit; Unsuitable for a newer one, another effect, or something in the schema that is not
     the kit's; SinkBusy with whom it waited for; what `kit_install` raises.
     """
+    is_idle = connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
     with errors_told(options), connection.transaction():
-        return _upgrade(connection, options)
+        report = _upgrade(connection, options)
+    return report | {"not_indexed": upgrade_finish(connection, options) if is_idle else ""}
+
+
+def upgrade_finish(connection: psycopg.Connection[Any], options: KitOptions) -> str:
+    """What an upgrade does outside its transaction: the record's index. Why it could not be made, or ""."""
+    options = kit_as_named(connection, options)
+    with errors_told(options):
+        says = index_make(connection, options)
+        _owner_leave(connection, names_get(options, connection.info.dbname).owner)
+    return says
 
 
 def _upgrade(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:

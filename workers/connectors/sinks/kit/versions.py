@@ -10,7 +10,7 @@ from __future__ import annotations
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.sinks.kit import KIT_VERSION
 
-FACTS_TABLE = {1: "protocol", 2: "protocol", 3: "protocol", 4: "kit"}
+FACTS_TABLE = {1: "protocol", 2: "protocol", 3: "protocol", 4: "kit", 5: "standing"}
 """The table that holds fence, version and effect, by version."""
 FACTS_TABLES = sorted(set(FACTS_TABLE.values()))
 

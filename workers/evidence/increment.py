@@ -1,0 +1,351 @@
+"""What an audit need not read again: the blocks of earlier audits that nothing was accepted into, and nobody asked to see.
+
+The law: an incremental audit says what a full one would. Wherever that is not certain (the record cannot be followed, an
+end is another, the source dropped rows, a block is not what it was) everything is read, and the audit says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.ledger.blocks import (
+    ROUND,
+    Block,
+    Fingerprint,
+    block_join,
+    blocks_close,
+    blocks_due,
+    blocks_hold,
+    coordinate_after,
+    fingerprint_join,
+)
+from recovery_api.domain.ledger.following import Increment, Known, LaneBlocks
+from recovery_api.domain.ledger.lanes import LaneKnown
+from workers.connectors.protocols.record import FollowedRecord, Record
+from workers.connectors.readings import CoordinateRange, LaneReading
+from workers.evidence import schemas
+from workers.evidence.batch import batch_rows, rows_digest
+from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
+from workers.evidence.kernel import LaneQuestion
+from workers.evidence.newly import Whole, is_same, new_entries
+from workers.evidence.ranges import MeetSpec, ranges_judge
+from workers.evidence.remembered import ledger_parts
+from workers.evidence.store import part_write, parts_of, range_filter
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a lane: to be read, or `kept` as these blocks say.
+
+    `again`: a block that is read again, into which `entered` entries came since. `is_last`: of those in
+    which rows may have come in late.
+    """
+
+    range_: CoordinateRange
+    kept: tuple[Block, ...] = ()
+    again: Block | None = None
+    entered: int = 0
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an audit reads of the lanes. `because`: why everything; "" where blocks may be kept. `new`: entries that came in
+    since `since`; `older`: by lane, those that the ledger may count as seen now and could not before. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read."""
+
+    segments: tuple[Segment, ...]
+    because: str = ""
+    new: Fingerprint = field(default_factory=dict)
+    older: Mapping[str, Fingerprint] = field(default_factory=dict)
+    opened: int = 0
+    derived: int = 0
+    oldest: datetime | None = None
+    since: datetime | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(segment.kept for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What an audit that follows an earlier one read. `reach.because`: why it read everything, a sentence; "" where it
+    did not. `learned`: what the next one may continue; None: nothing."""
+
+    spec: MeetSpec
+    summaries: list[dict[str, Any]]
+    reach: Reach
+    learned: Known | None
+
+
+def followed_judge(
+    session: Any,
+    spec: MeetSpec,
+    before: tuple[Known | None, Mapping[str, LaneKnown] | None],
+    sink: Record,
+    now: datetime,
+    block_rows: int,
+) -> Followed:
+    """Both ends judged over `spec.ranges`, which cover every lane, as far as earlier audits have not judged them.
+
+    `before`: what earlier audits judged, and what the ledger knows of each lane (None: there is none).
+
+    Raises: the first error that a task met, as itself.
+    """
+    known, lanes = before
+    spec = replace(spec, block_rows=0 if spec.sink_reading.following.problem else block_rows)
+    reach = reach_find(known, sink, spec, now, lanes)
+    chosen, summaries = spec, None
+    if known is not None and not reach.because:
+        chosen = replace(spec, ranges=tuple(segment.range_ for segment in reach.segments))
+        try:
+            summaries = _judged(session, chosen, known, reach, now, lanes or {})
+        except Whole as because:
+            for part in [*parts_of(spec.evidence), *ledger_parts(spec.evidence)]:
+                Path(part).unlink()
+            chosen, reach = spec, Reach(tuple(map(Segment, spec.ranges)), str(because))
+    if summaries is None:
+        summaries = ranges_judge(session, chosen)
+    return Followed(chosen, summaries, reach, _learn(known, reach, summaries, chosen, now))
+
+
+def _judged(
+    session: Any, spec: MeetSpec, known: Known, reach: Reach, now: datetime, lanes: Mapping[str, LaneKnown]
+) -> list[dict[str, Any]]:
+    found = kept_summaries(spec, known, reach.segments)
+    wanted = [place for place in range(len(reach.segments)) if place not in found]
+    found |= zip(wanted, ranges_judge(session, spec, wanted), strict=True)
+    summaries = [found[place] for place in range(len(reach.segments))]
+    if changed := changed_find(reach.segments, summaries, now, spec.source.source().spelling):
+        raise Whole(changed)
+    for lane in {summary["lane"] for summary in summaries} & lanes.keys() & known.lanes.keys():
+        first, *others = [summary for summary in summaries if summary["lane"] == lane]
+        for summary in others:
+            summary.pop("prefix", None), summary.pop("prefix_then", None)
+        first["prefix_then"] = dict(lanes[lane].prefix)  # as it was: what was seen before is not counted again here
+        first["prefix"] = fingerprint_join(lanes[lane].prefix, reach.older.get(lane, {}))
+    return summaries
+
+
+def reach_find(
+    known: Known | None,
+    sink: Record,
+    spec: MeetSpec,
+    now: datetime,
+    lanes: Mapping[str, LaneKnown] | None = None,
+) -> Reach:
+    """Which ranges are to be read and which blocks stand.
+
+    Raises: SnapshotLost and what else the record's reading raises.
+    """
+    source_reading, sink_reading, whole = spec.source_reading, spec.sink_reading, spec.ranges
+    everything = tuple(map(Segment, whole))
+    if sink_reading.following.problem:
+        return Reach(everything, sink_reading.following.problem)
+    if known is None:
+        return Reach(everything, "No earlier audit is remembered that could be continued.")
+    try:
+        for lane in known.lanes:
+            reading, asked = source_reading.lanes.get(lane), spec.questions.get(lane)
+            _same_or_whole(known.lanes[lane], reading, asked, spec.earlier.get(lane))
+            if lanes is not None and (lane not in lanes or lanes[lane].frontier is None):
+                raise Whole("What earlier audits saw was voided, by a restore or by a row that came in late.")
+        if not (source_reading.is_complete and sink_reading.is_complete):
+            raise Whole("An end could not be read whole.")
+        assert isinstance(sink, FollowedRecord)
+        new, older, touched = new_entries(known, sink, spec)
+        segments: list[Segment] = []
+        opened, derived, kept = 0, 0, []
+        for lane in dict.fromkeys(range_.lane for range_ in whole):
+            mine = [range_ for range_ in whole if range_.lane == lane]
+            if lane not in known.lanes:
+                segments += [Segment(range_) for range_ in mine]
+                continue
+            held = known.lanes[lane]
+            entered = Counter(blocks_hold(held.blocks, at) for at in touched.get(lane, ()))
+            open_ = _opened(held, spec.block_rows // 2) | {one for one in entered if one is not None}
+            due = blocks_due(held.blocks, now, known.read_at, known.promised)
+            opened, derived = opened + len(open_), derived + len(due - open_)
+            segments += _segments(lane, held, open_ | due, entered, mine)
+            kept += [block.derived_at for place, block in enumerate(held.blocks) if place not in open_ | due]
+    except Whole as because:
+        return Reach(everything, str(because))
+    return Reach(tuple(segments), "", new, older, opened, derived, min(kept, default=None), known.read_at)
+
+
+def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) -> dict[int, dict[str, Any]]:
+    """By place the summary of each stretch that was kept, as if it had been judged now; its findings are written again.
+
+    Raises: Whole where the evidence of what was found there is gone.
+    """
+    parts, items = parts_of(known.directory), ledger_parts(known.directory)
+    found: dict[int, dict[str, Any]] = {}
+    for place, segment in enumerate(segments):
+        if not segment.kept:
+            continue
+        block = block_join(segment.kept)
+        findings = _kept_rows(parts, schemas.FINDING, segment, block)
+        Path(spec.evidence).mkdir(parents=True, exist_ok=True)
+        part_write(spec.evidence, f"part-{place:05d}", findings)
+        batch = batch_rows(findings, spec.excluded)
+        found[place] = {
+            "lane": segment.range_.lane,
+            "counts": dict(block.counts),
+            "findings": findings.num_rows,
+            "batch_count": batch.num_rows,
+            "batch_digest": rows_digest(batch),
+            "history": dict(block.committed),
+            "stranded": 0,
+            "earlier": dict(block.committed),
+        }
+        if segment.range_.lane not in spec.earlier:
+            del found[place]["earlier"]
+        if spec.has_ledger:  # what could not be justified is judged anew each time, so none of it is here
+            open_ = _kept_rows(items, schemas.ITEM, segment, block)
+            part_write(spec.evidence, f"ledger-{place:05d}", open_)
+            found[place]["ledger"] = {"open": open_.num_rows, "unjustifiable": 0}
+    return found
+
+
+def _kept_rows(parts: list[str], schema: pa.Schema, segment: Segment, block: Block) -> pa.Table:
+    """What an earlier audit wrote of the stretch that is open still: one row a finding. Raises: Whole where it is gone."""
+    rows = schema.empty_table()
+    if block.findings and parts:
+        wanted = range_filter(segment.range_)
+        if "settled_by" in schema.names:
+            wanted &= ds.field("settled_by").is_null()
+        rows = ds.dataset(parts, format="parquet", schema=schema).to_table(filter=wanted)
+    if rows.num_rows != block.findings:
+        raise Whole("The evidence of an earlier audit, which holds what is still owed, is gone or was changed.")
+    return rows
+
+
+def changed_find(
+    segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime, spelling: Spelling
+) -> str:
+    """Why what is remembered cannot be believed: a block that was read again and is another. "" where each is as it was."""
+    for segment, summary in zip(segments, summaries, strict=True):
+        if segment.again is None:
+            continue
+        read, held = block_join([block_from_row(row, now) for row in summary["blocks"]]), segment.again
+        is_as_committed = segment.is_last or is_same(read.committed, held.committed)
+        is_as_accepted = read.accepted["count"] == held.accepted["count"] + segment.entered
+        if not segment.entered:
+            is_as_accepted = is_same(read.accepted, held.accepted)
+        if not (is_as_committed and is_as_accepted):
+            end = "acceptance record" if is_as_committed else "source"
+            low = "the beginning" if held.low is None else coordinate_format(held.low, spelling)
+            return (
+                f"From {low} on, in lane {segment.range_.lane}, the {end} does not hold any more what an earlier audit "
+                "read there, so everything was read again."
+            )
+    return ""
+
+
+def _learn(
+    known: Known | None,
+    reach: Reach,
+    summaries: Sequence[Mapping[str, Any]],
+    spec: MeetSpec,
+    now: datetime,
+) -> Known | None:
+    """What the next audit may continue; None where the record cannot be followed, or an end was not read whole."""
+    following = spec.sink_reading.following
+    if following.problem or not (spec.source_reading.is_complete and spec.sink_reading.is_complete):
+        return None
+    lanes: dict[str, LaneBlocks] = {}
+    for lane, reading in spec.source_reading.lanes.items():
+        blocks: list[Block] = []
+        for segment, summary in zip(reach.segments, summaries, strict=True):
+            if segment.range_.lane == lane:
+                blocks += segment.kept or [block_from_row(row, now) for row in summary["blocks"]]
+        asked = spec.questions[lane]
+        is_judged = asked.frontier > BEFORE_EVERYTHING and bool(blocks)
+        if is_judged and reading.safe.incarnation and blocks[-1].high == coordinate_after(asked.frontier):
+            closed, omitted = tuple(blocks_close(blocks, spec.block_rows)), _acknowledged(asked)
+            here = (reading.lowest, reading.floor, omitted, reading.safe.incarnation)
+            lanes[lane] = LaneBlocks(asked.frontier, closed, *here)
+    increment = known.increment if known is not None and not reach.because else None
+    if known is not None and reach.new.get("count"):
+        increment = Increment(known.snapshot, reach.new)
+    return Known(following.snapshot, spec.evidence, now, lanes, increment, known.promised if known else ROUND)
+
+
+def _same_or_whole(
+    held: LaneBlocks, reading: LaneReading | None, asked: LaneQuestion | None, earlier: Coordinate | None
+) -> None:
+    if reading is None or asked is None or reading.safe.incarnation != held.incarnation:
+        raise Whole("The source is another server, timeline or table than an earlier audit read.")
+    if asked.frontier < held.frontier or (earlier is not None and earlier < held.frontier):
+        raise Whole("It is asked at a frontier below the one that an earlier audit judged.")
+    if (reading.lowest, reading.floor) != (held.lowest, held.floor):
+        raise Whole("The source's oldest row is another than an earlier audit read: rows were dropped since.")
+    if _acknowledged(asked) != held.acknowledged:
+        raise Whole("Omissions were acknowledged or taken back since.")
+
+
+def _acknowledged(asked: LaneQuestion) -> str:
+    """A digest of the coordinates that are acknowledged; "" where none is."""
+    table = asked.acknowledged
+    if table is None or not table.num_rows:
+        return ""
+    names = [name for name in ("position", "ordinal") if name in table.column_names]
+    rows = table.select(names).sort_by([(name, "ascending") for name in names])
+    return hashlib.sha256(b"".join(rows[name].to_numpy().tobytes() for name in names)).hexdigest()
+
+
+def _opened(held: LaneBlocks, look_back: int) -> set[int]:
+    """The places of the blocks that are judged anew although nothing was accepted there: more commits may justify what is
+    there; and always the last ones, of at least `look_back` rows together, where late rows come in, which end the ground
+    that the frontier stands on."""
+    open_ = {place for place, block in enumerate(held.blocks) if not block.is_settled}
+    rows = 0
+    for place in reversed(range(len(held.blocks))):
+        open_.add(place)
+        rows += held.blocks[place].rows
+        if rows >= look_back:
+            break
+    return open_
+
+
+def _segments(
+    lane: str,
+    held: LaneBlocks,
+    read: set[int],
+    entered: Mapping[int | None, int],
+    whole: Sequence[CoordinateRange],
+) -> list[Segment]:
+    """The lane in order: runs of blocks that stand, each other block alone, and what lies above them, cut as `whole` is."""
+    segments: list[Segment] = []
+    last = len(held.blocks) - 1
+    while (
+        last > 0 and last - 1 in read
+    ):  # the blocks that are read again at the end: what came late is told apart there
+        last -= 1
+    for is_read, places in groupby(range(len(held.blocks)), key=read.__contains__):
+        blocks = [(place, held.blocks[place]) for place in places]
+        if is_read:
+            for place, block in blocks:
+                is_last = place >= last
+                range_ = CoordinateRange(lane, block.low, block.high)
+                segments.append(Segment(range_, (), block, entered.get(place, 0), is_last))
+        else:
+            run = tuple(block for _, block in blocks)
+            segments.append(Segment(CoordinateRange(lane, run[0].low, run[-1].high), run))
+    above = held.blocks[-1].high
+    for range_ in whole:
+        if range_.high is None or range_.high > above:
+            low = above if range_.low is None or range_.low < above else range_.low
+            segments.append(Segment(CoordinateRange(lane, low, range_.high)))
+    return segments

@@ -1,0 +1,83 @@
+"""The entries that came into a record since an earlier reading of it, and whether what came in last is there still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.ledger.blocks import Fingerprint, fingerprint_join
+from recovery_api.domain.ledger.following import Known
+from workers.connectors.protocols.record import FollowedRecord
+from workers.connectors.readings import Following
+from workers.evidence.blocks import EVERYTHING
+from workers.evidence.grounds import history_fingerprint
+from workers.evidence.ranges import MeetSpec
+
+ENTRIES_MOST = 2_000_000
+"""New entries that are looked at one by one; with more, everything is read."""
+
+
+class Whole(Exception):
+    """Everything has to be read: the reason, as a sentence."""
+
+
+def new_entries(
+    known: Known, sink: FollowedRecord, spec: MeetSpec
+) -> tuple[dict[str, int], dict[str, Fingerprint], Mapping[str, list[Coordinate]]]:
+    """The fingerprint of the entries that came in since; by lane of those that only now are below the oldest open
+    transaction; and where in lanes that are known the new ones lie."""
+    increment, then = known.increment, spec.admitted_then
+    since = increment.since if increment else known.snapshot
+    lowest = min([Following(since).oldest_open, *(at for at in then.values() if at is not None)])
+    again, new, touched, looked_at = [], [], dict[str, list[Coordinate]](), 0
+    older: dict[str, Fingerprint] = {}
+    for batch in sink.read_since(spec.sink_reading, f"{lowest}:{lowest}:"):
+        looked_at += batch.num_rows
+        if looked_at > ENTRIES_MOST:
+            raise Whole(f"More than {ENTRIES_MOST:,} entries came in since.")
+        table = pa.Table.from_batches([batch])
+        admitted = table["admitted_in"].to_numpy()
+        is_shown, was_shown = shown_in(known.snapshot, admitted), shown_in(since, admitted)
+        again.append(history_fingerprint(table.filter(pa.array(is_shown & ~was_shown)), EVERYTHING))
+        fresh = table.filter(pa.array(~is_shown))
+        new.append(history_fingerprint(fresh, EVERYTHING))
+        for lane, at in _places(fresh):
+            held = known.lanes.get(lane)
+            if held is not None and at <= held.frontier:
+                touched.setdefault(lane, []).append(at)
+        for lane, below in then.items():
+            mine = (admitted >= (below or 0)) & (admitted < (spec.admitted_now or 0))
+            mine &= np.array(pc.equal(table["lane"], lane))
+            part = history_fingerprint(table.filter(pa.array(mine)), EVERYTHING)
+            older[lane] = fingerprint_join(older.get(lane, {}), part)
+    if increment is not None and not is_same(fingerprint_join(*again), increment.entries):
+        raise Whole(
+            "The record does not hold any more what the last audit found new in it: it was restored or changed."
+        )
+    return fingerprint_join(*new), older, touched
+
+
+def _places(rows: pa.Table) -> Iterator[tuple[str, Coordinate]]:
+    columns = (rows[name].to_pylist() for name in ("lane", "position", "ordinal"))
+    for lane, position, ordinal in zip(*columns, strict=True):
+        yield lane, Coordinate(position, ordinal)
+
+
+def is_same(one: Fingerprint, other: Fingerprint) -> bool:
+    names = {*one, *other}
+    return all(one.get(name, 0) == other.get(name, 0) for name in names)
+
+
+def shown_in(snapshot: str, admitted_in: np.ndarray) -> np.ndarray:
+    """Which of these transactions the snapshot shows, where they ended well.
+
+    >>> shown_in("5:9:5,7", np.array([4, 5, 6, 7, 8, 9])).tolist()
+    [True, False, True, False, True, False]
+    """
+    oldest, first, between = snapshot.split(":")
+    was_open = np.array([int(one) for one in between.split(",") if one], np.int64)
+    return (admitted_in < int(oldest)) | ((admitted_in < int(first)) & ~np.isin(admitted_in, was_open))
