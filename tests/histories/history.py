@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pyarrow.dataset as ds
 
+import pyarrow as pa
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.ledger.following import Known
@@ -162,7 +163,7 @@ class History:
             source=self.ends.source_spec,
             sink=self.ends.sink_spec,
             evidence=self._folder(),
-            acknowledged={SINGLE_LANE: tuple(sorted(self.acknowledged))} if self.acknowledged else {},
+            acknowledged={SINGLE_LANE: _table(self.acknowledged)} if self.acknowledged else {},
             scope=self.scope,
             parts=2,
             block_rows=self.random.choice([1, 3, 8]),
@@ -225,3 +226,10 @@ def _counted(found: Evidence) -> Expected:
         sum(one.premature for one in counts),
         sum(one.justification_unknown for one in counts),
     )
+
+
+def _table(coordinates: set[Coordinate]) -> pa.Table:
+    """Position and ordinal, as a reading is given what was acknowledged."""
+    held = sorted(coordinates)
+    columns = {"position": [one.position for one in held], "ordinal": [one.ordinal for one in held]}
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
