@@ -42,6 +42,12 @@ from workers.evidence.newly import Whole, is_same, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
 from workers.evidence.remembered import ledger_parts
 from workers.evidence.store import part_write, parts_of, range_filter
+from workers.spark.tasks import InProcess
+
+IN_PROCESS_ROWS = 50_000
+"""Fewer rows than these are judged in this process: a job on the engine costs more than reading them."""
+CELLS = 2048
+"""How finely a lane is looked at to tell how many of its rows lie above what was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,8 @@ def _judged(
 ) -> list[dict[str, Any]]:
     found = kept_summaries(spec, known, reach.segments)
     wanted = [place for place in range(len(reach.segments)) if place not in found]
-    found |= zip(wanted, ranges_judge(session, spec, wanted), strict=True)
+    engine = InProcess() if rows_estimated(spec, reach) < IN_PROCESS_ROWS else session
+    found |= zip(wanted, ranges_judge(engine, spec, wanted), strict=True)
     summaries = [found[place] for place in range(len(reach.segments))]
     if changed := changed_find(reach.segments, summaries, now, spec.source.source().spelling):
         raise Whole(changed)
@@ -136,6 +143,22 @@ def _judged(
         first["prefix_then"] = dict(lanes[lane].prefix)  # as it was: what was seen before is not counted again here
         first["prefix"] = fingerprint_join(lanes[lane].prefix, reach.older.get(lane, {}))
     return summaries
+
+
+def rows_estimated(spec: MeetSpec, reach: Reach) -> int:
+    """About how many rows of each end the stretches hold that are to be read: blocks know theirs, and what lies above them
+    is told by the share of the lane's equal ranges that begin there."""
+    source, rows = spec.source.source(), reach.new.get("count", 0)
+    for segment in reach.segments:
+        if segment.again is not None:
+            rows += segment.again.rows
+        elif not segment.kept and segment.range_.lane in spec.source_reading.lanes:
+            lane, low, high = segment.range_.lane, segment.range_.low, segment.range_.high
+            equal = source.split(spec.source_reading, lane, CELLS)
+            lows = [one.low for one in equal if one.low is not None]
+            inside = [one for one in lows if (low is None or one >= low) and (high is None or one < high)]
+            rows += spec.source_reading.lanes[lane].estimated_rows * (len(inside) + 1) // len(equal)
+    return rows
 
 
 def reach_find(
