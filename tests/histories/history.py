@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pyarrow.dataset as ds
 
-import pyarrow as pa
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.ledger.following import Known
