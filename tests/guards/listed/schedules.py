@@ -27,7 +27,7 @@ GUARDS = (
     ),
     Guard(
         "a frontier of another incarnation is judged at",
-        "workers/evidence/read.py",
+        "workers/evidence/pinning.py",
         "    if pinned is None or safe.coordinate is None or pinned.incarnation != safe.incarnation:\n",
         "    if pinned is None or safe.coordinate is None:\n",
         (f"{LEFT_ALONE}::test_rc60_a_frontier_of_the_table_before_says_nothing_of_the_one_that_took_its_name",),

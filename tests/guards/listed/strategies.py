@@ -116,8 +116,8 @@ GUARDS = (
     Guard(
         "what was attested is not named beside a ground that is proven",
         "workers/recovery/verdicts.py",
-        "            + tuple(attested)\n",
-        "",
+        " + tuple(attested) + certified_given",
+        " + certified_given",
         (
             "tests/unit/test_lane_verdicts.py::"
             "test_what_was_attested_stands_in_the_lanes_verdict_beside_a_ground_that_is_proven",
@@ -190,9 +190,9 @@ GUARDS = (
     Guard(
         "a constraint that is gone before the append is relied on",
         DRIVER,
-        '            raise Refused(f"Appending to sink {self.recovery.pipeline.sink.name}", problem, remedy)\n'
+        '            raise Refused(f"Appending to sink {self.recovery.pipeline.fired_into.name}", problem, remedy)\n'
         "        self._late_sends(capability)\n",
-        '            raise Refused(f"Appending to sink {self.recovery.pipeline.sink.name}", problem, remedy)\n',
+        '            raise Refused(f"Appending to sink {self.recovery.pipeline.fired_into.name}", problem, remedy)\n',
         (f"{DRIVEN}::test_a_constraint_that_is_gone_before_the_append_is_not_relied_on",),
     ),
     Guard(
@@ -259,8 +259,8 @@ GUARDS = (
     Guard(
         "the source's filter and mapping are no part of what is approved",
         "workers/recovery/planning.py",
-        """            "source": deciding(found.spec.source.kind, found.spec.source.options),\n""",
-        "",
+        """{"source": spec.source, "sink": spec.sink, **""",
+        """{"sink": spec.sink, **""",
         (
             "tests/integration/recovery/test_plan_ends.py::test_the_sources_mapping_and_filter_are_part_of_what_is_approved",
         ),
@@ -268,8 +268,8 @@ GUARDS = (
     Guard(
         "the sink's mapping is no part of what is approved",
         "workers/recovery/planning.py",
-        """            "sink": deciding(found.spec.sink.kind, found.spec.sink.options),\n""",
-        "",
+        """{"source": spec.source, "sink": spec.sink, **""",
+        """{"source": spec.source, **""",
         ("tests/integration/recovery/test_plan_ends.py::test_the_sinks_mapping_is_part_of_what_is_approved",),
     ),
     Guard(
@@ -296,7 +296,7 @@ GUARDS = (
     Guard(
         "an audit of other rows than are read now still certifies",
         f"{SERVICES}/ends.py",
-        "            audits_void(pipelines, says, now)\n",
+        "            audits_void([one for one in pipelines if one not in fed], says, now)\n",
         "            pass\n",
         (f"{DECIDING}::test_audits_of_other_rows_are_void_and_plans_lapse",),
     ),

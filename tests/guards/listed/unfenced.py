@@ -40,9 +40,9 @@ GUARDS = (
     Guard(
         "what a library deleted once it was delivered is taken for never committed",
         "workers/connectors/sources/postgresql_outbox.py",
-        "            notes, is_seen = [DELIVERED_GONE, *notes], False\n",
-        "            notes = [DELIVERED_GONE, *notes]\n",
-        (f"{RETENTION}::test_a_source_that_deletes_what_was_delivered_is_never_read_whole",),
+        """            rows_go=self.options["retention"] == Retention.DELETES_DELIVERED,\n""",
+        "            rows_go=False,\n",
+        (f"{RETENTION}::test_a_source_that_deletes_what_was_delivered_says_that_rows_go",),
     ),
     Guard(
         "a source that purges is taken to have dropped nothing",

@@ -136,9 +136,9 @@ GUARDS = (
     ),
     Guard(
         "what a restored table lost counts as accepted, since an earlier audit saw it",
-        "workers/recovery/verdicts.py",
-        "    return certified.last_entry is not None or found.identity is not None\n",
-        "    return True\n",
+        "workers/recovery/ledger.py",
+        " or known.admitted_below is None:\n",
+        ":\n",
         (
             f"{UNIT}/test_lane_verdicts.py::"
             "test_an_earlier_audit_stands_for_what_was_dropped_only_where_the_record_would_show_what_it_lost_since",
