@@ -40,6 +40,7 @@ def main() -> int:
             "DJANGO_SETTINGS_MODULE": "dashboard.settings",
             "FENCEPOST_VAR_DIR": str(directory),
             "FENCEPOST_EVIDENCE_DIR": str(directory / "evidence"),
+            "FENCEPOST_IN_PROCESS_ROWS": "0",  # what a worker does on the engine has more that can fail
             "LOG_LEVEL": "CRITICAL",
         }
         with Servers(directory / "servers") as servers:
