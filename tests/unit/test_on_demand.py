@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from workers.connectors.readings import LaneReading, Reading, SafeFrontier
-from workers.spark.on_demand import OnDemand, TooManyRows, counted
-from workers.spark.tasks import InProcess
+from workers.spark.on_demand import OnDemand, TooManyRows, counted, fewer_run
+from workers.spark.tasks import InProcess, session_chosen
 
 
 def reading(*rows: int) -> Reading:
@@ -20,7 +20,7 @@ def reading(*rows: int) -> Reading:
 
 
 def chosen(*readings: Reading) -> tuple[Any, int | None]:
-    return OnDemand(100, lambda: "engine").judged(readings, lambda session, most: (session, most))
+    return OnDemand(100, lambda: "engine").judged(readings, lambda session, most: (session_chosen(session), most))
 
 
 def test_both_ends_decide_and_all_their_lanes_count() -> None:
@@ -40,7 +40,7 @@ def test_a_wrong_estimate_is_noticed_before_the_rest_is_read() -> None:
     pulled: list[int] = []
 
     def judge(session: Any, most: int | None) -> str:
-        if session == "engine":
+        if session_chosen(session) == "engine":
             return "judged by the engine"
         return str(len(list(counted(batches(pulled), most))))
 
@@ -52,3 +52,22 @@ def test_without_a_bound_everything_is_read() -> None:
     assert len(list(counted(batches([]), None))) == 1000
     with pytest.raises(TooManyRows):
         list(counted(batches([]), 49_999))
+
+
+def test_little_that_is_new_of_large_sides_is_judged_here_and_opens_no_engine() -> None:
+    asked: list[str] = []
+
+    def judge(session: Any, most: int | None) -> tuple[bool, int | None]:
+        return fewer_run(session, 30, lambda where, bound: (isinstance(where, InProcess), bound))
+
+    on_demand = OnDemand(100, lambda: asked.append("opened"))
+    assert on_demand.judged([reading(5_000_000)], judge) == (True, 400)
+    assert asked == []
+
+
+def test_what_turns_out_to_be_much_that_is_new_goes_to_the_engine() -> None:
+    def run(session: Any, most: int | None) -> str:
+        return "engine" if session_chosen(session) == "engine" else str(len(list(counted(batches([]), most))))
+
+    on_demand = OnDemand(100, lambda: "engine")
+    assert on_demand.judged([reading(5_000)], lambda session, _: fewer_run(session, 30, run)) == "engine"

@@ -42,10 +42,8 @@ from workers.evidence.newly import Whole, is_same, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
 from workers.evidence.remembered import ledger_parts
 from workers.evidence.store import part_write, parts_of, range_filter
-from workers.spark.tasks import InProcess
+from workers.spark.on_demand import fewer_run
 
-IN_PROCESS_ROWS = 50_000
-"""Fewer rows than these are judged in this process: a job on the engine costs more than reading them."""
 CELLS = 2048
 """How finely a lane is looked at to tell how many of its rows lie above what was judged."""
 
@@ -131,8 +129,11 @@ def _judged(
 ) -> list[dict[str, Any]]:
     found = kept_summaries(spec, known, reach.segments)
     wanted = [place for place in range(len(reach.segments)) if place not in found]
-    engine = InProcess() if rows_estimated(spec, reach) < IN_PROCESS_ROWS else session
-    found |= zip(wanted, ranges_judge(engine, spec, wanted), strict=True)
+
+    def judge(engine: Any, most_rows: int | None) -> list[dict[str, Any]]:
+        return ranges_judge(engine, replace(spec, most_rows=most_rows or spec.most_rows), wanted)
+
+    found |= zip(wanted, fewer_run(session, rows_estimated(spec, reach), judge), strict=True)
     summaries = [found[place] for place in range(len(reach.segments))]
     if changed := changed_find(reach.segments, summaries, now, spec.source.source().spelling):
         raise Whole(changed)

@@ -25,7 +25,7 @@ from workers.evidence.folder import folder_error
 from workers.evidence.kernel import ids as kernel
 from workers.evidence.store import part_write
 from workers.spark.session import engine_errors_mapped, error_rows_raise
-from workers.spark.tasks import InProcess
+from workers.spark.tasks import InProcess, session_chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,6 +81,7 @@ def ids_meet(session: Any, question: kernel.IdQuestion, folder: str, rows: int, 
 
     Raises: Unsuitable from the kernel; EngineUnavailable.
     """
+    session = session_chosen(session)
     if isinstance(session, InProcess):
         return _meet_here(question, folder, evidence)
     from pyspark.sql import functions as f

@@ -27,26 +27,44 @@ class TooManyRows(Exception):
 class OnDemand(Choosing):
     """In place of a session: this process while both ends have fewer than `rows` rows, else what `opened` opens.
 
-    What follows a reading (staging, appending, inspecting its batch) runs where that was judged: `chosen`.
+    What follows a reading (staging, appending, inspecting its batch) runs where that was judged: `chosen`. What `opened`
+    opens is opened when the first work is for it.
     """
 
     def __init__(self, rows: int, opened: Callable[[], Any]) -> None:
         self.rows = rows
         self._opened = opened
         self._session: Any = None
+        self._is_here = False
+
+    @property
+    def chosen(self) -> Any:
+        if self._is_here:
+            return InProcess()
+        if self._session is None:
+            self._session = self._opened()
+        return self._session
 
     def judged(self, readings: Iterable[Reading], judge: Callable[[Any, int | None], T]) -> T:
         """`judge(session, most)`'s answer; `most`: how many rows it may hold of one end's piece. None: any number."""
         if all(rows_estimated(reading) < self.rows for reading in readings):
-            self.chosen = InProcess()
+            self._is_here = True
             try:
-                return judge(self.chosen, READ_MORE * self.rows)
+                return judge(self, READ_MORE * self.rows)
             except TooManyRows:
                 pass  # the estimate was wrong
-        if self._session is None:
-            self._session = self._opened()
-        self.chosen = self._session
-        return judge(self.chosen, None)
+        self._is_here = False
+        return judge(self, None)
+
+
+def fewer_run(session: Any, rows: int, run: Callable[[Any, int | None], T]) -> T:
+    """`run(session, most)`'s answer for work that reads about `rows` rows: in this process where that is few enough."""
+    if isinstance(session, OnDemand) and rows < session.rows:
+        try:
+            return run(InProcess(), READ_MORE * session.rows)
+        except TooManyRows:
+            pass
+    return run(session, None)
 
 
 def rows_estimated(reading: Reading) -> int:

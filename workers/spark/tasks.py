@@ -37,7 +37,9 @@ class InProcess:
 class Choosing:
     """In place of a session: where the newest reading was judged (`workers.spark.on_demand`)."""
 
-    chosen: Any = None
+    @property
+    def chosen(self) -> Any:
+        raise NotImplementedError
 
 
 def session_chosen(session: Any) -> Any:
