@@ -24,7 +24,7 @@ FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_
 DATABASE_URL = env.str("DATABASE_URL", default="")
 REDIS_URL = env.str("REDIS_URL", default="")
 SPARK_REMOTE = env.str("SPARK_REMOTE", default="")
-FENCEPOST_IN_PROCESS_ROWS = env.int("FENCEPOST_IN_PROCESS_ROWS", default=50_000)  # audits of fewer need no Spark
+FENCEPOST_IN_PROCESS_ROWS = env.int("FENCEPOST_IN_PROCESS_ROWS", default=50_000)  # what reads fewer needs no Spark
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)} if DATABASE_URL else {}
 if DATABASES:
