@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
@@ -231,6 +232,7 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
             "batch_digest": rows_digest(batch),
             "history": dict(block.committed),
             "stranded": 0,
+            "waiting": _lowest_owed(findings),
             "earlier": dict(block.committed),
         }
         if segment.range_.lane not in spec.earlier:
@@ -240,6 +242,13 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
             part_write(spec.evidence, f"ledger-{place:05d}", open_)
             found[place]["ledger"] = {"open": open_.num_rows, "unjustifiable": 0}
     return found
+
+
+def _lowest_owed(findings: pa.Table) -> tuple[int, int] | None:
+    """The lowest coordinate that is lost and that nobody acknowledged; None: there is none. It waits in a kept block, too."""
+    owed = findings.filter(pc.and_(pc.equal(findings["finding"], "lost"), pc.invert(findings["is_acknowledged"])))
+    places = zip(owed["position"].to_pylist(), owed["ordinal"].to_pylist(), strict=True)
+    return min(places, default=None)
 
 
 def _kept_rows(parts: list[str], schema: pa.Schema, segment: Segment, block: Block) -> pa.Table:

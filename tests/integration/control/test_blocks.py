@@ -70,7 +70,10 @@ def test_audits_that_go_on_from_rows_tell_the_ledger_what_ones_in_full_tell_it(w
         found = read(replace(request, is_followed=True, known=known), tmp_path / f"new {step}", no_engine)
         assert said(found) == said(full), reach_says(found)
         assert found.followed is not None
-        kept += sum(len(segment.kept) for segment in found.followed.reach.segments)
+        for segment, summary in zip(found.followed.reach.segments, found.followed.summaries, strict=True):
+            kept += len(segment.kept)
+            if segment.kept:  # what is owed there waits as before
+                assert (summary["waiting"] is None) == (summary["counts"]["lost"] == 0)
         audit = audit_write(world.pipeline, found, started_at=timezone.now(), is_full=False)
         learned_keep(world.pipeline, found, "epoch")
         assert audit.lost_count == 12 - len(world.accepted_keys())
