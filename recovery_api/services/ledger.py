@@ -191,6 +191,7 @@ def _items_merge(pipeline: Pipeline, audit: Audit, learnt: Learnt) -> None:
         with cursor.copy(f"COPY {FOUND} FROM STDIN") as copy:
             for item in _bounded(learnt.items):
                 copy.write_row(item)
+        cursor.execute(f"CREATE INDEX ON {FOUND} (position, ordinal)")  # the other side's statistics may be of before
         cursor.execute(f"ANALYZE {FOUND}")
         cursor.execute(_SETTLE.format(items=table), given)
         cursor.execute(_SEE.format(items=table), given)
