@@ -73,6 +73,7 @@ def test_a_successor_takes_over_from_a_killed_worker_whatever_their_clocks_say(
     assert sorted(world.accepted_keys()) == ["e1", "e2"]
 
 
+@pytest.mark.spark  # what is away is the engine
 @pytest.mark.parametrize("hours", [-2, 2])
 def test_work_that_a_worker_with_a_wrong_clock_put_off_is_due_when_it_should_be(world: World, hours: float) -> None:
     """A transient failure puts the intent off by seconds; a clock that is ahead would put it off by hours."""

@@ -75,7 +75,7 @@ def test_a_recovery_in_parts_is_ended_by_the_third_worker_after_two_died_between
 ) -> None:
     """The sink lands two entries a fire: three parts, each with a claim, a fire and a hand-over of its own."""
     with psycopg.connect(world.sink_dsn) as sink:
-        sink.execute("UPDATE fencepost.kit SET batch_limit = 2")
+        sink.execute("UPDATE fencepost.standing SET batch_limit = 2")
     world.commit(KEYS)
     world.commit(["e5", "e6"])
     recovery = world.request(world.approve(world.plan()))

@@ -177,7 +177,7 @@ def test_a_sabotaged_kit_fails_with_the_step_and_the_function(
 
 
 def test_a_function_changed_to_write_to_the_pipelines_own_record_is_refused_there(drilled: Drilled) -> None:
-    drilled.sabotage("fence_raise", "BEGIN\n", "BEGIN\n    UPDATE fencepost . kit SET fence = fence + 100;\n")
+    drilled.sabotage("fence_raise", "BEGIN\n", "BEGIN\n    UPDATE fencepost . standing SET fence = fence + 100;\n")
     before = drilled.fingerprint()
     result = drilled.play(DrillName.CHECKPOINT_CRASH)
     assert result.verdict is DrillVerdict.FAILED and "SQLSTATE 42501" in result.says, result

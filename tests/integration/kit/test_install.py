@@ -95,7 +95,7 @@ def test_login_without_superuser_installs_and_does_not_stay_owner(kit_dsn: str, 
         )
         assert kit_install(connection, kit)["installed"] is True
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute('UPDATE "by installer".kit SET fence = 5')
+            connection.execute('UPDATE "by installer".standing SET fence = 5')
     admin.execute("SELECT \"by installer\".deliver(0, '0', 1, 0, NULL, 'insert', 'x', '1')")
     assert admin.execute("SELECT k FROM mine.doc").fetchall() == [("x",)]
 

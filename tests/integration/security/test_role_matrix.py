@@ -66,6 +66,7 @@ def test_every_write_is_an_act_or_has_its_reason() -> None:
         "password POST",  # a token changes no password
         "sample-contents POST",  # REST takes the same at the intent's content
         "api-pipeline-test POST",  # pages test each end
+        "api-pipeline-ledger POST",  # the page shows its command: a rare decision, with its reason
         "api-sink-drill-schedule POST",  # on the page it is an option of the sink
     }
 
