@@ -132,7 +132,7 @@ def _transaction(
         says = "No transaction can be printed for this source (its kind, or a filter that looks into JSON)."
         return "", f"{says} Purge it by its own means, and compare the count: {int(found.fingerprint['count']):,} rows."
     at = coordinate_format(found.at, spelling)
-    says = f"It deletes the {int(found.fingerprint['count']):,} rows at or below {at} that {since} counted, or none."
+    says = f"It deletes the {int(found.fingerprint['count']):,} rows at or below {at} that {since} counted, but for the newest, or none."
     if found.at < below:
         asked = coordinate_format(below, spelling)
         says += f" No audit counted at {asked} itself: manage.py audit {pipelines[0].name} --frontier {asked} does."

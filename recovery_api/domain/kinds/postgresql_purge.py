@@ -1,7 +1,8 @@
 """The transaction that a person runs at a PostgreSQL source: it deletes what was counted, or nothing.
 
 The law: the product never deletes at a source. What it prints compares the rows that it deletes, by their number and by the
-sum of their positions, with what an audit counted, and raises an exception where they differ, which undoes it all.
+sum of their positions, with what an audit counted, and raises an exception where they differ, which undoes it all. The
+newest counted row stays: with it gone, nothing would show whether newer ones went that no audit ever saw.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ def purge_sql(options: Mapping[str, Any], at: Coordinate, counted: Mapping[str, 
     spelled = coordinate_format(at, spelling)
     table = ".".join(map(identifier, (options["schema"], options["table"])))
     where = " AND ".join([_at_or_below(options["coordinate"], spelled, spelling), *map(_condition, conditions)])
+    columns = options["coordinate"] if spelling is Spelling.XID8_BIGINT else options["coordinate"][:1]
+    kept = [f"{identifier(one)}::pg_lsn" if spelling is Spelling.PG_LSN else identifier(one) for one in columns]
+    coordinate, order = ", ".join(kept), ", ".join(f"{one} DESC" for one in kept)
     count, positions = int(counted["count"]), int(counted["positions"])
     by = since.replace("%", "%%")  # in a format a single one stands for a value
     differs = literal(
@@ -37,20 +41,23 @@ def purge_sql(options: Mapping[str, Any], at: Coordinate, counted: Mapping[str, 
     )
     body = f"""
 DECLARE
+    held_count numeric;
+    held_positions numeric;
     gone_count numeric;
-    gone_positions numeric;
 BEGIN
-    WITH gone AS (
-        DELETE FROM {table}
-        WHERE {where}
-        RETURNING {_number(options["coordinate"][0], spelling)} AS position
+    WITH held AS (
+        SELECT {_number(options["coordinate"][0], spelling)} AS position FROM {table} WHERE {where}
+    ), newest AS (
+        SELECT {coordinate} FROM {table} WHERE {where} ORDER BY {order} LIMIT 1
+    ), gone AS (
+        DELETE FROM {table} WHERE {where} AND ({coordinate}) <> (SELECT * FROM newest) RETURNING 1
     )
-    SELECT count(*), mod(mod(coalesce(sum(2 * position + 1), 0), {WORD}) + {WORD}, {WORD})
-    INTO gone_count, gone_positions FROM gone;
-    IF gone_count <> {count} OR gone_positions <> {positions} THEN
-        RAISE EXCEPTION {differs}, gone_count;
+    SELECT count(*), mod(mod(coalesce(sum(2 * position + 1), 0), {WORD}) + {WORD}, {WORD}), (SELECT count(*) FROM gone)
+    INTO held_count, held_positions, gone_count FROM held;
+    IF held_count <> {count} OR held_positions <> {positions} THEN
+        RAISE EXCEPTION {differs}, held_count;
     END IF;
-    RAISE NOTICE '% rows were deleted.', gone_count;
+    RAISE NOTICE '% rows were deleted; the newest of those that were counted stays.', gone_count;
 END
 """
     tag = "$purge$"

@@ -15,8 +15,8 @@ GUARDS = (
     Guard(
         "a purge takes rows that were never counted",
         "recovery_api/domain/kinds/postgresql_purge.py",
-        " OR gone_positions <>",
-        " AND gone_positions <>",
+        " OR held_positions <>",
+        " AND held_positions <>",
         (
             "tests/integration/recovery/test_purging.py::test_a_row_in_the_place_of_another_makes_it_roll_back_though_their_number_is_the_same",
         ),

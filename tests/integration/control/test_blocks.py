@@ -24,6 +24,7 @@ from workers.evidence.store import parts_of
 from workers.recovery.ends import request_make
 from workers.recovery.following import learned_keep, reach_says
 from workers.recovery.verdicts import audit_write
+from workers.spark.on_demand import OnDemand
 from workers.spark.tasks import InProcess
 
 
@@ -66,7 +67,9 @@ def test_audits_that_go_on_from_rows_tell_the_ledger_what_ones_in_full_tell_it(w
         request = replace(request_make(world.pipeline, ""), block_rows=2)
         full = read(request, tmp_path / f"full {step}")
         known = known_get(world.pipeline, "epoch")
-        no_engine = object() if known is not None else None  # so little is judged in this process
+        no_engine = (
+            OnDemand(50_000, lambda: pytest.fail("an engine was opened")) if known is not None else None
+        )  # so little is judged in this process
         found = read(replace(request, is_followed=True, known=known), tmp_path / f"new {step}", no_engine)
         assert said(found) == said(full), reach_says(found)
         assert found.followed is not None

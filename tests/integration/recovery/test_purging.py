@@ -65,7 +65,7 @@ def test_what_every_pipeline_has_delivered_may_go_and_the_transaction_deletes_it
     assert (found.answer, found.highest, found.counted) == ("yes", below, 2), found.said
     world.commit(["c"])
     run_transaction(world, found.transaction)
-    assert rows(world) == ["c"]
+    assert rows(world) == ["b", "c"], "the newest that was counted stays, and shows that nothing newer went"
     world.deliver(["c"])
     audit = world.audit()
     assert audit.status == "exactly_once", audit.says
@@ -206,7 +206,7 @@ def test_rows_that_the_filter_leaves_out_stay(drawn: World) -> None:
     found = check(drawn, "3")
     assert (found.answer, found.counted) == ("yes", 2)
     run_transaction(drawn, found.transaction)
-    assert rows(drawn) == ["n"]
+    assert rows(drawn) == ["n", "b"]
 
 
 def test_the_command_exits_by_the_answer_and_waits_no_longer_than_it_is_told(
@@ -232,4 +232,4 @@ def test_the_command_exits_by_the_answer_and_waits_no_longer_than_it_is_told(
     assert f"Highest coordinate that may go: {below}" in capsys.readouterr().out
     assert exits("--sql") == 0
     run_transaction(world, capsys.readouterr().out)
-    assert rows(world) == []
+    assert rows(world) == ["a"]
