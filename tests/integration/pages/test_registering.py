@@ -107,8 +107,8 @@ def test_s1_sample_rows_are_seen_by_who_asked_masked_until_they_ask_for_more(
     assert operator.get(f"/api/v1/intents/{intent.id}/content").status_code == 409
     for reader in (operator, sign_in("viewer"), sign_in("admin", name="another")):
         seen = reader.get(f"/api/v1/intents/{intent.id}").content.decode()
-        assert "k2" not in seen and "Only root, who asked for the test" in seen
-        assert "k2" not in reader.get("/api/v1/intents").content.decode()
+        assert not names_key(seen) and "Only root, who asked for the test" in seen
+        assert not names_key(reader.get("/api/v1/intents").content.decode())
     asker = sign_in("operator", name="root")
     shown = asker.post(contents)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.content and b"<script>alert" not in shown.content
@@ -124,8 +124,8 @@ def test_s1_sample_rows_are_seen_by_who_asked_masked_until_they_ask_for_more(
     saved = asker.get("/sources/orders/").content.decode()
     assert "9,057 bytes, masked" in saved and contents in saved
     for reader in (operator, sign_in("viewer")):
-        assert "k2" not in reader.get("/sources/orders/").content.decode()
-        assert "k2" not in reader.get("/api/v1/sources/orders").content.decode()
+        assert not names_key(reader.get("/sources/orders/").content.decode())
+        assert not names_key(reader.get("/api/v1/sources/orders").content.decode())
     event_contents_purge(timezone.now() + timedelta(hours=1))
     assert asker.post(contents).status_code == 404
 
@@ -344,3 +344,8 @@ def test_retiring_needs_the_name_and_nothing_that_uses_it(admin: Client) -> None
     assert admin.get("/sources/source%20orders/").status_code == 410
     assert admin.get("/pipelines/orders/edit/").status_code == 410
     assert Event.objects.filter(kind="retired").count() == 2
+
+
+def names_key(text: str) -> bool:
+    """Whether the sample's key stands in it as a word: within a random token these two letters mean nothing."""
+    return re.search(r"\bk2\b", text) is not None
