@@ -37,7 +37,6 @@ GUARDS = (
         "    if increment is not None and not is_same(fingerprint_join(*again), increment.entries):\n",
         "    if False:\n",
         (f"{AUDITS}::test_entries_of_the_last_increment_that_are_gone_make_the_audit_read_everything",),
-        needs_spark=True,
     ),
     Guard(
         "an audit goes on from one that found seen acceptances gone",
@@ -48,6 +47,5 @@ GUARDS = (
             "tests/integration/recovery/test_ledger.py"
             "::test_t20_an_acceptance_taken_away_and_accepted_again_is_unknown_until_an_audit_in_full",
         ),
-        needs_spark=True,
     ),
 )

@@ -135,6 +135,5 @@ GUARDS = (
         "    late_refute(pipeline, found, but)\n",
         "",
         ("tests/integration/recovery/test_grounds.py::test_t6_a_late_row_voids_what_was_certified_at_or_above_it",),
-        needs_spark=True,
     ),
 )

@@ -17,7 +17,6 @@ GUARDS = (
         "    if not gone.num_rows:\n",
         "    if True:\n",
         (f"{ENDS}::test_t1_an_event_once_found_owed_stays_owed_when_its_row_is_purged",),
-        needs_spark=True,
     ),
     Guard(
         "a relay that delivers and deletes while an audit reads looks like a loss",
@@ -25,7 +24,6 @@ GUARDS = (
         "        since = _asked_again(spec, range_, missing)\n",
         "        since = schemas.ACCEPTED.empty_table()\n",
         (f"{ENDS}::test_t1_a_relay_that_delivers_and_deletes_while_an_audit_reads_is_no_loss",),
-        needs_spark=True,
     ),
     Guard(
         "the frontier goes back with the newest row, and what was owed above it is not judged",
@@ -33,7 +31,6 @@ GUARDS = (
         "    return chosen if known is None or known.frontier is None else max(chosen, known.frontier)\n",
         "    return chosen\n",
         (f"{ENDS}::test_t1_the_newest_row_purged_takes_nothing_back",),
-        needs_spark=True,
     ),
     Guard(
         "what went before anybody saw it is forgotten by the next audit",
@@ -72,7 +69,6 @@ GUARDS = (
             f"{UNIT}::test_a_base_that_is_lost_stays_lost_until_an_audit_in_full_by_name",
             f"{ENDS}::test_t20_an_acceptance_taken_away_and_accepted_again_is_unknown_until_an_audit_in_full",
         ),
-        needs_spark=True,
     ),
     Guard(
         "an item kept with an evidence that is gone is forgotten",

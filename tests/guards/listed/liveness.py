@@ -99,7 +99,6 @@ GUARDS = (
             "tests/integration/recovery/test_passing_faults.py::"
             "test_l3_one_cancelled_statement_in_the_control_database_is_tried_again",
         ),
-        needs_spark=True,
     ),
     Guard(
         "a defect leaves its claim open",
@@ -110,6 +109,5 @@ GUARDS = (
             "tests/integration/recovery/test_passing_faults.py::"
             "test_l3_a_defect_under_an_open_claim_releases_it_and_says_so",
         ),
-        needs_spark=True,
     ),
 )

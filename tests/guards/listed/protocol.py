@@ -117,7 +117,6 @@ GUARDS = (
             "tests/integration/recovery/test_steering.py::"
             "test_t13_a_pause_is_shown_as_asked_until_it_holds_and_holds_before_the_fire",
         ),
-        needs_spark=True,
     ),
     Guard(
         "what others passed is called refused",
@@ -130,7 +129,6 @@ GUARDS = (
             "tests/integration/recovery/test_passing_faults.py::"
             "test_l9_who_was_passed_by_another_control_plane_says_by_whom_and_when",
         ),
-        needs_spark=True,
     ),
     Guard(
         "what landed unseen ends as if nothing had",

@@ -14,8 +14,6 @@ from recovery_api.selectors.omissions import omission_list
 from recovery_api.services.omission_previews import export_preview, preview_confirm, preview_says
 from tests.integration.recovery.world import World, run
 
-pytestmark = pytest.mark.spark
-
 
 def look_up(world: World, text: str) -> OmissionPreview:
     preview, intent = export_preview(world.pipeline, text, actor="ada", now=timezone.now(), wake=False)

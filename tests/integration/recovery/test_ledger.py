@@ -31,25 +31,23 @@ from workers.recovery.ends import request_make
 from workers.recovery.verdicts import lane_verdicts
 from workers.spark.tasks import InProcess
 
-pytestmark = pytest.mark.spark
-
 KEYS = [f"e{number}" for number in range(1, 10)]
 
 
 @pytest.fixture
-def numbered(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def numbered(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """The outbox with its number alone as the coordinate, proven by the share lock."""
     return numbered_make(database_factory, tmp_path)
 
 
 @pytest.fixture
-def deleting(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def deleting(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """The same, registered as a source from which rows go once they were delivered."""
     return numbered_make(database_factory, tmp_path, retention="deletes_delivered")
 
 
 @pytest.fixture
-def marking(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def marking(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """A relay that marks what it sent: the filter leaves marked rows out, so they go from what is read."""
     return numbered_make(database_factory, tmp_path, retention="deletes_delivered", filter="sent_at IS NULL")
 

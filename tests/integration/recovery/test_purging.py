@@ -6,7 +6,6 @@ import datetime as dt
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -21,11 +20,9 @@ from recovery_api.services.omissions import omission_acknowledge, omission_withd
 from recovery_api.services.pipelines import pipeline_create
 from tests.integration.recovery.world import World, run, world_make
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
-def drawn(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, spark: Any) -> World:
+def drawn(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     """Coordinates are one drawn number; rows of another kind are filtered out."""
     more = {"coordinate": ["id"], "coordinate_spelling": "bigint", "grace_seconds": 0, "filter": "op <> 'note'"}
     return world_make(database_factory, tmp_path, source_more=more)
