@@ -17,7 +17,6 @@ from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.samples import report_for
 from recovery_api.models import (
-    AcknowledgedOmission,
     Audit,
     Claim,
     Drill,
@@ -58,8 +57,8 @@ def end_as_row(end: End, reader: str = "") -> Row:
         "filled": sorted(preset_filled(end.options)),
         "is_usable": end.report["is_usable"] if end.report else None,
         "report": report_for(end.report, reader),
-        "tested_at": _time(end.tested_at),
-        "created_at": _time(end.created_at),
+        "tested_at": time_as_text(end.tested_at),
+        "created_at": time_as_text(end.created_at),
         "created_by": end.created_by,
     }
     if isinstance(end, Sink):
@@ -73,11 +72,11 @@ def end_as_row(end: End, reader: str = "") -> Row:
                 "counter": _text(end.said_counter),
                 "fence": _text(end.said_fence),
                 "last_entry": _text(end.said_last_entry),
-                "at": _time(end.said_at),
+                "at": time_as_text(end.said_at),
             }
         )
-        row["restored_at"], row["restored_says"] = _time(end.restored_at), end.restored_says
-        row["drill_every_hours"], row["drill_passed_at"] = end.drill_every_hours, _time(passed_at(end))
+        row["restored_at"], row["restored_says"] = time_as_text(end.restored_at), end.restored_says
+        row["drill_every_hours"], row["drill_passed_at"] = end.drill_every_hours, time_as_text(passed_at(end))
     return row
 
 
@@ -94,7 +93,7 @@ def pipeline_as_row(pipeline: Pipeline) -> Row:
         "scope": pipeline.scope,
         "options": pipeline_options_parse(pipeline.options),
         "requires_other_approver": pipeline.requires_other_approver,
-        "created_at": _time(pipeline.created_at),
+        "created_at": time_as_text(pipeline.created_at),
         "created_by": pipeline.created_by,
     }
 
@@ -108,10 +107,10 @@ def status_as_row(status: PipelineStatus) -> Row:
         "is_stale": status.is_stale,
         "given": status.audit.givens if status.audit else [],
         "audit": str(status.audit.id) if status.audit else None,
-        "audited_at": _time(status.audit.finished_at) if status.audit else None,
+        "audited_at": time_as_text(status.audit.finished_at) if status.audit else None,
         "frontier": _frontier(status.pipeline, status.audit.frontier) if status.audit else None,
         "recovery": str(status.recovery.id) if status.recovery else None,
-        "drill_passed_at": _time(pipeline_passed_at(status.pipeline)),
+        "drill_passed_at": time_as_text(pipeline_passed_at(status.pipeline)),
         "suspected": status.audit.suspected_count if status.audit else None,
         "schedule": status.schedule.as_row(),
     }
@@ -127,8 +126,8 @@ def drill_as_row(drill: Drill) -> Row:
         "results": drill.results,
         "intent": str(drill.intent_id),
         "requested_by": drill.requested_by,
-        "requested_at": _time(drill.requested_at),
-        "finished_at": _time(drill.finished_at),
+        "requested_at": time_as_text(drill.requested_at),
+        "finished_at": time_as_text(drill.finished_at),
     }
 
 
@@ -145,9 +144,9 @@ def intent_as_row(intent: Intent, reader: str = "") -> Row:
         "progress": intent.progress,
         "result": report_for(intent.result, reader),
         "error": intent.error,
-        "created_at": _time(intent.created_at),
+        "created_at": time_as_text(intent.created_at),
         "created_by": intent.created_by,
-        "finished_at": _time(intent.finished_at),
+        "finished_at": time_as_text(intent.finished_at),
     }
 
 
@@ -179,9 +178,9 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
         "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
-        "record_read_at": _time(audit.record_read_at),
-        "started_at": _time(audit.started_at),
-        "finished_at": _time(audit.finished_at),
+        "record_read_at": time_as_text(audit.record_read_at),
+        "started_at": time_as_text(audit.started_at),
+        "finished_at": time_as_text(audit.finished_at),
     }
 
 
@@ -209,9 +208,9 @@ def plan_as_row(plan: Plan) -> Row:
         "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
         "author": plan.author,
         "approved_by": plan.approved_by or None,
-        "approved_at": _time(plan.approved_at),
-        "created_at": _time(plan.created_at),
-        "computed_at": _time(plan.computed_at),
+        "approved_at": time_as_text(plan.approved_at),
+        "created_at": time_as_text(plan.created_at),
+        "computed_at": time_as_text(plan.computed_at),
     }
 
 
@@ -246,9 +245,9 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "certificate_digest": recovery.certificate_digest,
         "certificate_is_void": recovery.certificate_void_since is not None,
         "certificate_void_says": recovery.certificate_void_says,
-        "created_at": _time(recovery.created_at),
-        "fired_at": _time(recovery.fired_at),
-        "finished_at": _time(recovery.finished_at),
+        "created_at": time_as_text(recovery.created_at),
+        "fired_at": time_as_text(recovery.fired_at),
+        "finished_at": time_as_text(recovery.finished_at),
     }
 
 
@@ -275,7 +274,7 @@ def finding_as_row(spelling: Spelling, finding: Finding) -> Row:
 def event_as_row(event: Event) -> Row:
     return {
         "id": str(event.id),
-        "at": _time(event.at),
+        "at": time_as_text(event.at),
         "kind": event.kind,
         "actor": event.actor,
         "pipeline": event.pipeline.name if event.pipeline else None,
@@ -296,8 +295,8 @@ def generation_as_row(generation: Generation) -> Row:
         "asked_by": generation.asked_by,
         "fate": generation.fate,
         "recovery": str(generation.recovery_id) if generation.recovery_id else None,
-        "taken_at": _time(generation.taken_at),
-        "settled_at": _time(generation.settled_at),
+        "taken_at": time_as_text(generation.taken_at),
+        "settled_at": time_as_text(generation.settled_at),
     }
 
 
@@ -317,11 +316,11 @@ def claim_as_row(claim: Claim) -> Row:
         "absorbed": _text(claim.absorbed_count),
         "start": _frontier(claim.pipeline, claim.start),
         "superseded_by": _text(claim.superseded_by),
-        "superseded_at": _time(claim.superseded_at),
+        "superseded_at": time_as_text(claim.superseded_at),
         "superseded_who": claim.superseded_who or None,
-        "claimed_at": _time(claim.claimed_at),
-        "said_at": _time(claim.said_at),
-        "settled_at": _time(claim.settled_at),
+        "claimed_at": time_as_text(claim.claimed_at),
+        "said_at": time_as_text(claim.said_at),
+        "settled_at": time_as_text(claim.settled_at),
     }
 
 
@@ -351,30 +350,12 @@ def token_as_row(token: Token, now: datetime) -> Row:
         "roles": token.roles,
         "state": token_state(token, now),
         "begins_with": token.token_key[:TOKEN_SHOWN],
-        "created_at": _time(token.created),
+        "created_at": time_as_text(token.created),
         "created_by": token.created_by,
-        "expires_at": _time(token.expiry),
-        "last_used_at": _time(token.last_used_at),
-        "revoked_at": _time(token.revoked_at),
+        "expires_at": time_as_text(token.expiry),
+        "last_used_at": time_as_text(token.last_used_at),
+        "revoked_at": time_as_text(token.revoked_at),
         "revoked_by": token.revoked_by or None,
-    }
-
-
-def omission_as_row(omission: AcknowledgedOmission) -> Row:
-    held = Coordinate(omission.position, omission.ordinal)
-    return {
-        "pipeline": omission.pipeline.name,
-        "lane": omission.lane,
-        "coordinate": coordinate_format(held, source_spelling(omission.pipeline.source)),
-        "reason": omission.reason,
-        "reference": omission.reference or None,
-        "act": str(omission.act),
-        "until": _time(omission.until),
-        "accepted_seen_at": _time(omission.accepted_seen_at),
-        "acknowledged_by": omission.acknowledged_by,
-        "acknowledged_at": _time(omission.acknowledged_at),
-        "withdrawn_by": omission.withdrawn_by or None,
-        "withdrawn_at": _time(omission.withdrawn_at),
     }
 
 
@@ -390,7 +371,7 @@ def _spelled(pipeline: Pipeline, row: Row) -> Row:
     return {**row, "coordinate": coordinate_format(held, source_spelling(pipeline.source))}
 
 
-def _time(moment: datetime | None) -> str | None:
+def time_as_text(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 

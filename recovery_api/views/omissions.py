@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.moments import moment_read
-from recovery_api.rows import omission_as_row
+from recovery_api.omission_rows import omission_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.omissions import omission_list

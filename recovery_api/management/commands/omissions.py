@@ -18,8 +18,8 @@ from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import omission_lines, preview_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Pipeline
-from recovery_api.omission_rows import preview_as_row
-from recovery_api.rows import intent_as_row, omission_as_row
+from recovery_api.omission_rows import omission_as_row, preview_as_row
+from recovery_api.rows import intent_as_row
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter
 from recovery_api.selectors.omissions import omission_list, preview_get

@@ -37,6 +37,7 @@ GUARDS = (
         "    if increment is not None and not is_same(fingerprint_join(*again), increment.entries):\n",
         "    if False:\n",
         (f"{AUDITS}::test_entries_of_the_last_increment_that_are_gone_make_the_audit_read_everything",),
+        needs_spark=True,
     ),
     Guard(
         "an audit goes on from one that found seen acceptances gone",
