@@ -143,12 +143,12 @@ _TABLE = f"""
 CREATE TEMPORARY TABLE {FOUND} (lane text, position bigint, ordinal bigint, word text, cause text, digest bytea,
     other_digest bytea, entry bigint, copies bigint, event_id text, key text, committed_at timestamptz,
     is_acknowledged boolean, is_content_gone boolean, settled_by text) ON COMMIT DROP
-"""
+"""  # nosec B608 # names of our own tables, values are parameters
 
 _SETTLE = f"""
 UPDATE {{items}} i SET settled_by = f.settled_by, settled_at = %(now)s, last_audit_id = %(audit)s
 FROM {FOUND} f WHERE f.settled_by <> '' AND i.settled_at IS NULL AND {_SAME}
-"""
+"""  # nosec B608 # names of our own tables, values are parameters
 
 _SEE = f"""
 UPDATE {{items}} i SET cause = f.cause, other_digest = f.other_digest, entry = f.entry, copies = f.copies,
@@ -157,7 +157,7 @@ UPDATE {{items}} i SET cause = f.cause, other_digest = f.other_digest, entry = f
     is_content_gone = f.is_content_gone, epoch = CASE WHEN f.is_content_gone THEN i.epoch ELSE %(epoch)s END,
     last_audit_id = %(audit)s, last_seen_at = %(seen)s, settled_by = '', settled_at = NULL
 FROM {FOUND} f WHERE f.settled_by = '' AND {_SAME}
-"""
+"""  # nosec B608 # names of our own tables, values are parameters
 
 _OPEN = f"""
 INSERT INTO {{items}} (pipeline_id, lane, position, ordinal, word, cause, digest, other_digest, entry, copies, event_id,
@@ -168,12 +168,12 @@ SELECT DISTINCT ON (f.lane, f.position, f.ordinal, f.word, f.digest) %(pipeline)
     f.is_acknowledged, f.is_content_gone, %(audit)s, %(seen)s, %(audit)s, %(seen)s, ''
 FROM {FOUND} f WHERE f.settled_by = '' AND NOT EXISTS (SELECT FROM {{items}} i WHERE {_SAME})
 ORDER BY f.lane, f.position, f.ordinal, f.word, f.digest LIMIT %(room)s
-"""
+"""  # nosec B608 # names of our own tables, values are parameters
 
 
 _LEFT_OUT = f"""
 SELECT EXISTS (SELECT FROM {FOUND} f WHERE f.settled_by = '' AND NOT EXISTS (SELECT FROM {{items}} i WHERE {_SAME}))
-"""
+"""  # nosec B608 # names of our own tables, values are parameters
 
 
 def _items_merge(pipeline: Pipeline, audit: Audit, learnt: Learnt) -> None:
