@@ -89,7 +89,10 @@ class Forked:
     def __enter__(self) -> Forked:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        """A test that failed waits for nobody: what its process waits for may be held by what the test leaves next."""
+        if error is not None:
+            self.kill()
         self.wait()
 
     def _told(self, timeout: float | None) -> int | None:
