@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import LedgerMoved, Refused
 from recovery_api.domain.hand_over import relay_starts_at
 from recovery_api.models import Intent, IntentState, Pipeline, Plan, Recovery
 from recovery_api.services import intents
@@ -161,7 +161,7 @@ class OperatedPipeline:
 
         try:
             recovery_run(intent, Interrupted(at, interruption))
-        except Died:
+        except (Died, LedgerMoved):  # another's verification came between: nothing was recorded, and it is offered again
             pass
         except Refused as refused:  # it was taken over, and its next write told it
             intent.refresh_from_db()
