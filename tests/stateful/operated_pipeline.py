@@ -161,7 +161,10 @@ class OperatedPipeline:
 
         try:
             recovery_run(intent, Interrupted(at, interruption))
-        except (Died, LedgerMoved):  # another's verification came between: nothing was recorded, and it is offered again
+        except (
+            Died,
+            LedgerMoved,
+        ):  # another's verification came between: nothing was recorded, and it is offered again
             pass
         except Refused as refused:  # it was taken over, and its next write told it
             intent.refresh_from_db()
