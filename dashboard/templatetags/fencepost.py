@@ -41,7 +41,7 @@ register = template.Library()
 
 
 LONG_CHARACTERS = 32
-"""A status with more characters than this may be broken over several lines: on a narrow screen it would not fit."""
+"""A status longer than this many characters may wrap, so that it fits on a narrow screen."""
 
 
 @register.inclusion_tag("components/status.html")

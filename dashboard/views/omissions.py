@@ -35,7 +35,7 @@ FILTERS = ("finding", "cause", "lane", "from", "to")
 @require_GET
 @errors_shown
 def omissions(request: HttpRequest, name: str) -> HttpResponse:
-    """What is acknowledged, page by page, and the forms that acknowledge more."""
+    """The acknowledged omissions of a pipeline, and the forms that acknowledge more."""
     pipeline = pipeline_get(name)
     found = list(omission_list(pipeline)[_offset(request) : _offset(request) + PAGE + 1])
     has_more, spelling = len(found) > PAGE, source_spelling(pipeline.source)

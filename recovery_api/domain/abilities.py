@@ -15,7 +15,7 @@ class Ability(StrEnum):
     JOINED_SNAPSHOT = "joined snapshot"
     """A source: what is read belongs to one snapshot, which other processes join."""
     IMMUTABLE_BELOW = "immutable below"
-    """A source where nothing at or below a frontier changes. Its count and digest are read twice to show it."""
+    """A source whose rows at or below a frontier never change. Reading their count and digest twice checks that."""
     RECORD_BY_RANGE = "record by range"
     """A record: answers by range of coordinates, so that tasks share the reading."""
     RECORD_BY_SCAN = "record by scan"

@@ -60,7 +60,7 @@ def absences_unknown(counts: LaneCounts, identity: Identity | None) -> tuple[str
 
 
 def identity_weaknesses(counts: LaneCounts, identity: Identity) -> tuple[str, ...]:
-    """What a person should know of accepted ids that match no event: they are no hazard, and they prove nothing."""
+    """A sentence on accepted ids that match no event: they are not a hazard, and they do not prove anything."""
     said = []
     if counts.ids_unmatched:
         said.append(

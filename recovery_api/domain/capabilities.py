@@ -49,7 +49,7 @@ class Capability:
     grounds: tuple[str, ...] = ()
     """How each point was found out, a sentence each, and every path into the record that is not disciplined."""
     unfenced_because: str = ""
-    """Why a sink of a fenced kind has no fence now, and what to do about it; empty otherwise."""
+    """Why the fence that this kind of sink should have is missing, and what to do; empty where it is there."""
     may_append: bool = False
     """Its owner declares its rows to be the effect, and this login may lock it and insert there now."""
     absorbs_late_sends: bool = False

@@ -70,7 +70,7 @@ class Retention(StrEnum):
     PURGES = "purges"
     """Old rows go: what lies below the oldest is unknown."""
     DELETES_DELIVERED = "deletes_delivered"
-    """Rows go once they were delivered: what is gone cannot be told from what never was."""
+    """Rows are deleted once they are delivered, so a missing row may have been delivered, or may never have existed."""
 
 
 @dataclass(frozen=True, slots=True)
