@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -17,7 +19,14 @@ hypothesis.settings.register_profile("fencepost", deadline=None)  # a busy machi
 hypothesis.settings.load_profile("fencepost")
 
 NEEDS = {
-    "DATABASE_URL": {"postgres_admin_dsn", "database_factory", "db", "transactional_db", "live_server"},
+    "DATABASE_URL": {
+        "postgres_admin_dsn",
+        "database_factory",
+        "lasting_database_factory",
+        "db",
+        "transactional_db",
+        "live_server",
+    },
     "REDIS_URL": {"redis_url"},
     "SPARK_REMOTE": {"spark", "spark_remote"},
 }
@@ -37,6 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 )
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: the collector need not walk it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def postgres_admin_dsn() -> str:
     """A superuser's address of the run's PostgreSQL."""
@@ -53,21 +68,34 @@ def spark_remote() -> str:
     return os.environ["SPARK_REMOTE"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str], str]]:
-    """`database_factory(name_hint) -> dsn` of a fresh database; it and the roles named after it go at the end."""
+    """`database_factory(name_hint) -> dsn` of a fresh database; it and the roles named after it go with the test."""
+    with _databases(postgres_admin_dsn) as make:
+        yield make
+
+
+@pytest.fixture(scope="session")
+def lasting_database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str], str]]:
+    """The same, of databases that go at the end."""
+    with _databases(postgres_admin_dsn) as make:
+        yield make
+
+
+@contextlib.contextmanager
+def _databases(admin_dsn: str) -> Iterator[Callable[[str], str]]:
     names: list[str] = []
 
     def make(name_hint: str) -> str:
         name = f"t_{name_hint}_{secrets.token_hex(4)}".lower()
-        with psycopg.connect(postgres_admin_dsn, autocommit=True) as connection:
+        with psycopg.connect(admin_dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         names.append(name)
-        return make_conninfo(postgres_admin_dsn, dbname=name)
+        return make_conninfo(admin_dsn, dbname=name)
 
     yield make
     for name in reversed(names):  # a copy may hold what belongs to an earlier one's roles
-        _database_drop(postgres_admin_dsn, name)
+        _database_drop(admin_dsn, name)
 
 
 def _database_drop(admin_dsn: str, name: str) -> None:

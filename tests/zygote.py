@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -225,6 +226,8 @@ def _become(asked: Mapping[str, Any]) -> None:
 def main() -> NoReturn:
     for name in LIBRARIES:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # nor do the forked walk it, which would copy its pages
     _serve(socket.socket(fileno=int(sys.argv[1])))
     module = sys.argv[0]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -21,7 +21,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, contract_databases: di
         if "dsn" not in contract_databases:
             if not os.environ.get("DATABASE_URL"):
                 pytest.fail("This kind needs DATABASE_URL. Run `make test ARGS=…`, which starts what is missing.")
-            factory: Callable[[str], str] = request.getfixturevalue("database_factory")
+            factory: Callable[[str], str] = request.getfixturevalue("lasting_database_factory")
             contract_databases["dsn"] = factory("contract")
         return contract_databases["dsn"]
 

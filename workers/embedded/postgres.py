@@ -34,7 +34,7 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-THROWN_AWAY = {"fsync": "off", "full_page_writes": "off"}
+THROWN_AWAY = {"fsync": "off", "full_page_writes": "off", "scram_iterations": "1"}  # 4,096 are half of a connection's time
 DATABASE = "fencepost"
 
 
@@ -130,7 +130,7 @@ class PostgreSQL:
             *("-D", self.data, "-U", "postgres", f"--pwfile={password_file}", "--encoding=UTF8"),
             *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
             *("--auth-host=scram-sha-256", "--auth-local=scram-sha-256"),
-            *(["--no-sync"] if self.place.is_temporary else []),
+            *(["--no-sync", "--set=scram_iterations=1"] if self.place.is_temporary else []),
         ]
         try:
             made = subprocess.run(  # nosec B603 # a list of our own words, no shell

@@ -18,14 +18,14 @@ Engine = MemoryEngine | KitEngine
 
 
 @pytest.fixture(scope="module")
-def kit_engine(database_factory: Callable[[str], str]) -> Iterator[KitEngine]:
-    with kit_engine_open(database_factory("conformance")) as engine:
+def kit_engine(lasting_database_factory: Callable[[str], str]) -> Iterator[KitEngine]:
+    with kit_engine_open(lasting_database_factory("conformance")) as engine:
         yield engine
 
 
 @pytest.fixture(scope="module")
-def upgraded_dsn(database_factory: Callable[[str], str]) -> str:
-    return database_factory("upgraded")
+def upgraded_dsn(lasting_database_factory: Callable[[str], str]) -> str:
+    return lasting_database_factory("upgraded")
 
 
 @pytest.mark.parametrize("name", FILES)

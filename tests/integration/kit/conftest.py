@@ -9,8 +9,8 @@ from tests.integration.kit.kit_world import KitWorld, worlds
 
 
 @pytest.fixture(scope="session")
-def kit_dsn(database_factory: Callable[[str], str]) -> str:
-    return database_factory("kit")
+def kit_dsn(lasting_database_factory: Callable[[str], str]) -> str:
+    return lasting_database_factory("kit")
 
 
 @pytest.fixture

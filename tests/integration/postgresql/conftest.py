@@ -12,8 +12,8 @@ from tests.integration.postgresql.mapped_tables import Bench
 
 
 @pytest.fixture(scope="session")
-def bench_dsn(database_factory: Callable[[str], str]) -> str:
-    return database_factory("tables")
+def bench_dsn(lasting_database_factory: Callable[[str], str]) -> str:
+    return lasting_database_factory("tables")
 
 
 @pytest.fixture

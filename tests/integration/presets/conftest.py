@@ -16,8 +16,8 @@ def _settings(settings: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def shop_dsn(database_factory: Callable[[str], str]) -> str:
-    return database_factory("libraries")
+def shop_dsn(lasting_database_factory: Callable[[str], str]) -> str:
+    return lasting_database_factory("libraries")
 
 
 @pytest.fixture
