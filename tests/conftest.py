@@ -46,6 +46,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 )
 
 
+def pytest_configure() -> None:
+    """People of the tests sign in with a digest of microseconds; the programs that tests start keep the product's."""
+    from django.conf import settings
+
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: the collector need not walk it again and again."""
     gc.collect()
