@@ -87,7 +87,7 @@ class EndForm(OptionsForm):
 
 
 class PipelineForm(OptionsForm):
-    """A pipeline: its ends, the keys it owes, who may approve, and its options."""
+    """A pipeline: its ends, the keys it owes, who may approve, and its options. Name, source and sink of a new one only."""
 
     name = forms.CharField(max_length=200, help_text="What people call it. 1 to 200 characters, no slash, comma or =.")
     source = forms.ChoiceField(help_text="The authority of the committed history.")
@@ -123,16 +123,16 @@ class PipelineForm(OptionsForm):
         sources: Iterable[str] = (),
         sinks: Iterable[str] = (),
         deliveries: Iterable[str] = (),
-        has_ends: bool = True,
+        is_new: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        if has_ends:
+        _choices(self.fields["delivery"], deliveries, "the sink itself")
+        if is_new:
             _choices(self.fields["source"], sources)
             _choices(self.fields["sink"], sinks)
-            _choices(self.fields["delivery"], deliveries, "the sink itself")
         else:
-            for name in ("name", "source", "sink", "delivery"):
+            for name in ("name", "source", "sink"):
                 del self.fields[name]
 
     def _later(self) -> set[str]:
