@@ -98,7 +98,7 @@ class PipelineForm(OptionsForm):
         required=False,
         label="Delivered through",
         help_text="Another sink, where events are sent to one place and what was accepted is read from another. Left out: the "
-        "sink above. Only sinks that can be sent to are offered.",
+        "record itself. Only sinks that can be sent to are offered.",
     )
     scope_kind = forms.ChoiceField(
         label="Scope",
@@ -127,7 +127,7 @@ class PipelineForm(OptionsForm):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        _choices(self.fields["delivery"], deliveries, "the sink itself")
+        _choices(self.fields["delivery"], deliveries, "the record itself")
         if is_new:
             _choices(self.fields["source"], sources)
             _choices(self.fields["sink"], sinks)
@@ -136,7 +136,8 @@ class PipelineForm(OptionsForm):
                 del self.fields[name]
 
     def _later(self) -> set[str]:
-        return super()._later() | {"delivery"}
+        """Where it is made, mostly left out; where it is changed, the one end that can be."""
+        return super()._later() | ({"delivery"} if "sink" in self.fields else set())
 
     def keys(self) -> list[str] | None:
         """The scope: None for every key. An empty list is passed on, and refused where it is kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -26,10 +27,11 @@ from recovery_api.services.retirement import pipeline_retire
 
 def add(request: HttpRequest) -> HttpResponse:
     """A source, a sink that serves no pipeline yet, and the keys owed; of ends that passed their test."""
+    free = list(sinks_free())
     names: dict[str, Any] = {
         "sources": list(source_list().values_list("name", flat=True)),
-        "sinks": _free(RECORDS),
-        "deliveries": _free(DELIVERIES),
+        "sinks": _able(free, RECORDS),
+        "deliveries": _able(free, DELIVERIES),
     }
     if request.method == "POST":
         form = PipelineForm(request.POST, options=OPTIONS.options, **names)
@@ -55,7 +57,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     except NotFound as error:
         return gone_page(request, Pipeline, name, error)
     own = found.delivery.name if found.delivery else ""
-    deliveries = sorted({*_free(DELIVERIES), *filter(None, [own])})
+    deliveries = sorted({*_able(sinks_free(), DELIVERIES), *filter(None, [own])})
     shape: dict[str, Any] = {"options": OPTIONS.options, "is_new": False, "deliveries": deliveries}
     if request.method == "POST":
         form = PipelineForm(request.POST, **shape)
@@ -107,9 +109,9 @@ def retire(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "retire.html", context)
 
 
-def _free(abilities: frozenset[Ability]) -> list[str]:
-    """The sinks that serve no pipeline and have one of these abilities, by name."""
-    return [sink.name for sink in sinks_free() if abilities_of(sink.kind, sink.options) & abilities]
+def _able(sinks: Iterable[Sink], abilities: frozenset[Ability]) -> list[str]:
+    """The names of those that have one of these abilities."""
+    return [sink.name for sink in sinks if abilities_of(sink.kind, sink.options) & abilities]
 
 
 def _delivery(form: PipelineForm) -> Sink | None:

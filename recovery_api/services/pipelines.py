@@ -86,7 +86,7 @@ def pipeline_update(
     keys, kept = _scope_check(scope), _options_check(options)
     action = f"changing pipeline {pipeline.name}"
     with constraints_mapped(action), transaction.atomic():
-        _hold_sinks(action, pipeline.sink, delivery)
+        _hold_sinks(action, pipeline.sink, delivery)  # as whoever begins a recovery does, so that none begins meanwhile
         locked = Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)
         if locked.retired_at is not None:
             raise Refused(action, "it was retired", "Register a new pipeline.")
@@ -117,7 +117,6 @@ def pipeline_update(
         }
         event_append(EventKind.PIPELINE_CHANGED, actor=actor, now=now, says=says, pipeline=locked, data=data)
         plans_lapse(locked, because=says, actor=actor, now=now)
-        unfinished_refuse(action, [locked])  # again: one may have begun from a plan that waited until now
     return Pipeline.objects.select_related("source", "sink", "delivery").get(pk=locked.pk)
 
 
