@@ -134,6 +134,7 @@ class PipelineForm(OptionsForm):
         else:
             for name in ("name", "source", "sink"):
                 del self.fields[name]
+            self.order_fields(("scope_kind", "scope", "author_may_approve", "delivery"))
 
     def _later(self) -> set[str]:
         """Where it is made, mostly left out; where it is changed, the one end that can be."""
