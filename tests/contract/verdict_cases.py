@@ -13,7 +13,6 @@ import pytest
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.verdicts import LaneCounts
-from tests.programs import program_missing
 from workers.evidence import schemas
 from workers.evidence.answer import answer_make
 from workers.evidence.canonical import ABSENT, Number, content_digest, payload_digest
@@ -28,9 +27,8 @@ def cases_file(name: str) -> Path:
     """A file of cases. Another folder than ours may lack it, and its tests are skipped; ours may not."""
     path = FOLDER / name
     if not path.exists():
-        (program_missing if OTHER_FOLDER else pytest.fail)(
-            f"{path} is absent: FENCEPOST_VECTORS may name another folder"
-        )
+        says = f"{path} is absent: FENCEPOST_VECTORS names the folder"
+        (pytest.skip if OTHER_FOLDER else pytest.fail)(says)  # whoever names a folder may have some of the files only
     return path
 
 
