@@ -87,7 +87,7 @@ class EndForm(OptionsForm):
 
 
 class PipelineForm(OptionsForm):
-    """A pipeline: its ends, the keys it owes, who may approve, and its options."""
+    """A pipeline: its ends, the keys it owes, who may approve, and its options. Name, source and sink of a new one only."""
 
     name = forms.CharField(max_length=200, help_text="What people call it. 1 to 200 characters, no slash, comma or =.")
     source = forms.ChoiceField(help_text="The authority of the committed history.")
@@ -98,7 +98,7 @@ class PipelineForm(OptionsForm):
         required=False,
         label="Delivered through",
         help_text="Another sink, where events are sent to one place and what was accepted is read from another. Left out: the "
-        "sink above. Only sinks that can be sent to are offered.",
+        "record itself. Only sinks that can be sent to are offered.",
     )
     scope_kind = forms.ChoiceField(
         label="Scope",
@@ -123,20 +123,22 @@ class PipelineForm(OptionsForm):
         sources: Iterable[str] = (),
         sinks: Iterable[str] = (),
         deliveries: Iterable[str] = (),
-        has_ends: bool = True,
+        is_new: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        if has_ends:
+        _choices(self.fields["delivery"], deliveries, "the record itself")
+        if is_new:
             _choices(self.fields["source"], sources)
             _choices(self.fields["sink"], sinks)
-            _choices(self.fields["delivery"], deliveries, "the sink itself")
         else:
-            for name in ("name", "source", "sink", "delivery"):
+            for name in ("name", "source", "sink"):
                 del self.fields[name]
+            self.order_fields(("scope_kind", "scope", "author_may_approve", "delivery"))
 
     def _later(self) -> set[str]:
-        return super()._later() | {"delivery"}
+        """Where it is made, mostly left out; where it is changed, the one end that can be."""
+        return super()._later() | ({"delivery"} if "sink" in self.fields else set())
 
     def keys(self) -> list[str] | None:
         """The scope: None for every key. An empty list is passed on, and refused where it is kept."""

@@ -1,4 +1,4 @@
-"""Programs of the operating system that some tests drive. Missing, they are named; in CI that is a failure, not a skip."""
+"""What some tests need of the machine: programs, a server's setting. Missing, it is named; in CI that is a failure, not a skip."""
 
 from __future__ import annotations
 

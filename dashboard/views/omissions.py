@@ -174,7 +174,9 @@ def _asked(found: OmissionPreview) -> list[tuple[str, str]]:
     """The filter, a row a member; empty for an export, whose sentence says how it was read."""
     if "lines_read" in found.asked:
         return []
-    return [(name, str(value)) for name, value in found.asked.items()] or [("filter", "every lost finding")]
+    order = ("finding", "cause", "lane", "from", "to")  # the database keeps none
+    named = sorted(found.asked, key=lambda name: order.index(name) if name in order else len(order))
+    return [(name, str(found.asked[name])) for name in named] or [("filter", "every lost finding")]
 
 
 def _shown(one: AcknowledgedOmission, spelling: Spelling) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from recovery_api.services.plans import plan_request
 
 SHOWN = 5
 SHOWN_GENERATIONS = 20
-SHOWN_ITEMS = 20
+SHOWN_ITEMS = 6
 
 
 def pipeline(request: HttpRequest, name: str) -> HttpResponse:
@@ -155,7 +155,8 @@ def _starts(recovery: Recovery | None) -> dict[str, Any]:
 
 def _history(found: Pipeline) -> dict[str, Any]:
     omissions = list(omission_list(found)[:SHOWN])
-    items = list(ledger_items_open(found)[: SHOWN_ITEMS + 1])
+    items = list(ledger_items_open(found)[:SHOWN_ITEMS])
+    items_count = ledger_items_open(found).count() if len(items) == SHOWN_ITEMS else len(items)
     options = pipeline_options_parse(found.options)
     return {
         "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
@@ -166,9 +167,9 @@ def _history(found: Pipeline) -> dict[str, Any]:
         ),
         "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
         "omissions": [(one, _spelled(one, found)) for one in omissions],
-        "items": [(one, item_as_row(one)) for one in items[:SHOWN_ITEMS]],
-        "has_more_items": len(items) > SHOWN_ITEMS,
-        "ledger_lanes": [ledger_lane_as_row(one) for one in ledger_lane_rows(found)[:SHOWN_ITEMS]],
+        "items": [(one, item_as_row(one)) for one in items],
+        "all_items": f"All {items_count:,} of them" if items_count > SHOWN_ITEMS else "",
+        "ledger_lanes": [ledger_lane_as_row(one) for one in ledger_lane_rows(found)[:SHOWN]],
         "generations": list(generation_list(found)[:SHOWN_GENERATIONS]),
         "claims": list(claim_list(found).select_related("recovery")[:SHOWN_GENERATIONS]),
         "events": list(pipeline_history(found)[:SHOWN]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -12,11 +13,11 @@ from django.utils import timezone
 from dashboard.access import actor
 from dashboard.forms import PipelineForm, initial_of
 from dashboard.views.errors import gone_page, refused
-from recovery_api.domain.abilities import DELIVERIES
+from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
 from recovery_api.domain.errors import BadInput, FencepostError, NotFound
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.pipelines import OPTIONS
-from recovery_api.models import End, Pipeline, Plan
+from recovery_api.models import End, Pipeline, Plan, Sink
 from recovery_api.models.plans import WAITING_STATES
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get, source_list
 from recovery_api.selectors.registry import sinks_free
@@ -29,8 +30,8 @@ def add(request: HttpRequest) -> HttpResponse:
     free = list(sinks_free())
     names: dict[str, Any] = {
         "sources": list(source_list().values_list("name", flat=True)),
-        "sinks": [sink.name for sink in free],
-        "deliveries": [sink.name for sink in free if abilities_of(sink.kind, sink.options) & DELIVERIES],
+        "sinks": _able(free, RECORDS),
+        "deliveries": _able(free, DELIVERIES),
     }
     if request.method == "POST":
         form = PipelineForm(request.POST, options=OPTIONS.options, **names)
@@ -50,18 +51,21 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Scope, options and the rule about approvers, all of them; what lapses is shown before."""
+    """Delivery, scope, options and the rule about approvers, all of them; what lapses is shown before."""
     try:
         found = pipeline_get(name)
     except NotFound as error:
         return gone_page(request, Pipeline, name, error)
-    shape: dict[str, Any] = {"options": OPTIONS.options, "has_ends": False}
+    own = found.delivery.name if found.delivery else ""
+    deliveries = sorted({*_able(sinks_free(), DELIVERIES), *filter(None, [own])})
+    shape: dict[str, Any] = {"options": OPTIONS.options, "is_new": False, "deliveries": deliveries}
     if request.method == "POST":
         form = PipelineForm(request.POST, **shape)
         if form.is_valid():
             try:
                 pipeline_update(
                     found,
+                    delivery=_delivery(form),
                     scope=form.keys(),
                     options=form.given_options(),
                     requires_other_approver=not form.cleaned_data["author_may_approve"],
@@ -75,6 +79,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
                 return redirect("pipeline", name)
     else:
         initial = {
+            "delivery": own,
             "scope_kind": "every" if found.scope is None else "some",
             "scope": "\n".join(found.scope or []),
             "author_may_approve": not found.requires_other_approver,
@@ -104,11 +109,22 @@ def retire(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "retire.html", context)
 
 
+def _able(sinks: Iterable[Sink], abilities: frozenset[Ability]) -> list[str]:
+    """The names of those that have one of these abilities."""
+    return [sink.name for sink in sinks if abilities_of(sink.kind, sink.options) & abilities]
+
+
+def _delivery(form: PipelineForm) -> Sink | None:
+    """The sink that is fired into. None: the record itself."""
+    name = form.cleaned_data["delivery"]
+    return sink_get(name) if name else None
+
+
 def _create(request: HttpRequest, form: PipelineForm) -> str:
     """Raises: FencepostError; BadInput where an end never passed a test and that was not accepted on purpose."""
     source, sink = source_get(form.cleaned_data["source"]), sink_get(form.cleaned_data["sink"])
     name: str = form.cleaned_data["name"]
-    delivery = sink_get(form.cleaned_data["delivery"]) if form.cleaned_data["delivery"] else None
+    delivery = _delivery(form)
     given: dict[str, Any] = {"delivery": delivery, "scope": form.keys(), "options": form.given_options()}
     pipeline_check(name, sink, **given)
     if request.POST.get("do") != "untested":

@@ -32,7 +32,7 @@ from recovery_api.selectors.recoveries import (
 from recovery_api.services import recoveries
 
 NEXT = {
-    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Audit again later: nothing shows that what was given is so.",
+    RecoveryOutcome.EXACTLY_ONCE_GIVEN: "Audit again later: nothing can prove what was attested.",
     RecoveryOutcome.COMPLETE_HAND_OVER_UNVERIFIED: "Before the relay starts, look where it will begin.",
     RecoveryOutcome.INCOMPLETE: "Plan again: the next plan carries what is still lost.",
     RecoveryOutcome.INCOMPLETE_ALTERED: "Look at the altered findings in its audit, and decide for each coordinate.",

@@ -320,7 +320,9 @@ def _says(
             f"which holds other content there: no fire can deliver {them}."
         )
     if counts.acknowledged and status is not Status.ACKNOWLEDGED:
-        lines.append(f"{counts.acknowledged:,} of the missing were acknowledged: they stay lost and are never sent.")
+        is_one = counts.acknowledged == 1
+        told = "was acknowledged: it stays lost and is" if is_one else "were acknowledged: they stay lost and are"
+        lines.append(f"{counts.acknowledged:,} of the missing {told} never sent.")
     if identity:
         if counts.absent_unknown and lost:
             lines.append(f"{absences_says(counts)}.")

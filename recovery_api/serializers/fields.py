@@ -16,8 +16,6 @@ from recovery_api.exceptions import BadRequest
 
 TEXT_LIMIT = 2000
 NAME_LIMIT = 200
-NAME_PATTERN = r"^[^\x00-\x1f/=,]*[^\x00-\x1f/=,\s][^\x00-\x1f/=,]*$"
-
 SAYS = {
     "required": "is missing",
     "null": "is null",

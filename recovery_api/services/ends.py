@@ -247,6 +247,7 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
             event_append(EventKind.END_CHANGED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
             if pipeline is not None:
                 plans_lapse(pipeline, because=says, actor=actor, now=now)
+        unfinished_refuse(action, pipelines)  # again: one may have begun from a plan that waited until now
         if set(changed) & {option.name for option in kind_get(locked.kind).options if option.decides}:
             audits_void([one for one in pipelines if one not in fed], says, now)
     return locked

@@ -30,6 +30,7 @@ from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
 UNFINISHED = (PlanState.DRAFT, PlanState.COMPUTING)
+CHANGED_MEANWHILE = "Plan lapsed: its pipeline, or one of its ends, was changed while it was computed."
 
 
 def plan_again(pipeline: Pipeline) -> str:
@@ -82,7 +83,8 @@ def plan_record(
 ) -> Plan:
     """The computed plan: ready where something is to be sent, else nothing owed; its intent ends with it.
 
-    An earlier plan still waiting lapses; where a newer one is already waiting, this one is recorded as lapsed.
+    An earlier plan still waiting lapses; where a newer one is already waiting, or the pipeline or one of its ends was
+    changed while this one was computed, this one is recorded as lapsed.
     `fields` are further columns of Plan; `listing`: its findings in the order of lane and coordinate.
     Raises: Refused where the plan or its intent is no longer ours.
     """
@@ -91,11 +93,13 @@ def plan_record(
     state = PlanState.READY if batch_count else PlanState.NOTHING_OWED
     actor = intent.taken_by if intent else plan.author
     with constraints_mapped("recording the plan"), transaction.atomic():
-        pipeline = Pipeline.objects.select_for_update(no_key=True).get(id=plan.pipeline_id)
+        whole = Pipeline.objects.select_related("source", "sink", "delivery")
+        pipeline = whole.select_for_update(no_key=True, of=("self",)).get(id=plan.pipeline_id)
+        is_changed = _read_as(pipeline) != _read_as(plan.pipeline)
         newer = Plan.objects.filter(
             pipeline=pipeline, created_at__gt=plan.created_at, state__in=[*WAITING_STATES, PlanState.NOTHING_OWED]
         ).exists()
-        if newer:
+        if newer or is_changed:
             state = PlanState.LAPSED
         else:
             plans_lapse(pipeline, because=f"Plan {plan.id} supersedes it.", actor=actor, now=now, but=plan)
@@ -114,6 +118,8 @@ def plan_record(
         plan_listing_record(plan, pipeline, listing)
         data = {"digest": digest, "batch_count": str(batch_count), "state": state}
         event_append(EventKind.PLAN_RECORDED, actor=actor, now=now, says=says, plan=plan, data=data)
+        if is_changed:
+            event_append(EventKind.PLAN_LAPSED, actor=actor, now=now, says=CHANGED_MEANWHILE, plan=plan)
         if intent is not None:
             intent_finish(intent, {"plan": str(plan.id), "state": state, "digest": digest}, now)
     plan.refresh_from_db()
@@ -221,6 +227,12 @@ def approval_is_old(plan: Plan, now: datetime) -> bool:
     """Whether the approval is older than its pipeline lets it be."""
     seconds = pipeline_options_parse(plan.pipeline.options)["approval_seconds"]
     return plan.approved_at is not None and now - plan.approved_at > timedelta(seconds=seconds)
+
+
+def _read_as(pipeline: Pipeline) -> list[Any]:
+    """What a plan of the pipeline rests on beside what its ends hold."""
+    ends = (pipeline.source, pipeline.sink, pipeline.delivery)
+    return [pipeline.scope, pipeline.options, *(None if end is None else (end.pk, end.options) for end in ends)]
 
 
 def _write(plan: Plan, **fields: Any) -> None:

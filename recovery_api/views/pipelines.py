@@ -72,9 +72,14 @@ class PipelineBody(Body):
 
 
 class PipelineChange(Body):
+    delivery = Name(required=False, allow_null=True, help_text="The sink that is fired into; null: the record itself.")
     scope = TextList(required=False, allow_null=True, help_text="The keys it owes; null: every key.")
     options = OptionsField(required=False, help_text="All of them: what is left out takes its default.")
     requires_other_approver = Flag(required=False)
+
+
+CHANGED = ("delivery", "scope", "options", "requires_other_approver")
+"""What of a pipeline may be changed later."""
 
 
 class TestsShape(serializers.Serializer):
@@ -121,8 +126,8 @@ class PipelineOne(ApiView):
 
     @operation(
         "update_pipeline",
-        "Change its scope, its options, or its rule about approvers.\n\nWhat is left out stays. Waiting plans lapse. While "
-        "a recovery is unfinished: 409.",
+        "Change its delivery, its scope, its options, or its rule about approvers.\n\nWhat is left out stays. Waiting plans "
+        "lapse. While a recovery is unfinished: 409.",
         answer=PipelineShape,
         body=PipelineChange,
         is_named=True,
@@ -133,8 +138,10 @@ class PipelineOne(ApiView):
     def patch(self, request: Request, name: str) -> Response:
         given, found = PipelineChange.read(request.data), pipeline_get(name)
         if not given:
-            raise BadRequest("body", "names nothing to change", "Known: scope, options, requires_other_approver.")
-        kept = {member: getattr(found, member) for member in ("scope", "options", "requires_other_approver")}
+            raise BadRequest("body", "names nothing to change", f"Known: {', '.join(CHANGED)}.")
+        if given.get("delivery") is not None:
+            given["delivery"] = referenced("delivery", sink_get, given["delivery"])
+        kept = {member: getattr(found, member) for member in CHANGED}
         changed = pipeline_update(found, actor=actor(request), now=timezone.now(), **{**kept, **given})
         return answer(pipeline_as_row(changed))
 

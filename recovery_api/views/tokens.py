@@ -29,10 +29,6 @@ class TokensQuery(PageQuery):
     is_everybody = FlagWord(help_text="true: everybody's; needs the role admin. Left out: yours.")
 
 
-class RolesField(Text):
-    """One role."""
-
-
 class TokenBody(Body):
     name = Name(help_text="What it is for.")
     days = Whole(required=False, min_value=1, max_value=DAYS_MOST, help_text=f"How long it stands; {DAYS}.")

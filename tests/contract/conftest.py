@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.benches import Place
+from recovery_api.domain.kinds.base import KINDS
+from tests.contract.benches import KINDS_OF_TESTS, Place
 
 
 @pytest.fixture(scope="module")
 def contract_databases() -> dict[str, str]:
     """The module's database, once a bench has asked for it."""
     return {}
+
+
+@pytest.fixture(autouse=True)
+def _kinds_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, module in KINDS_OF_TESTS.items():
+        monkeypatch.setitem(KINDS, name, module)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from tests.programs import program_missing
+
 PROJECT = Path(__file__).parents[2]
 VARIABLES = ("DATABASE_URL", "REDIS_URL", "SPARK_REMOTE", "FENCEPOST_VAR_DIR")
 TELL = f"""
@@ -266,7 +268,7 @@ def test_unprivileged_account_can_start_everything_itself() -> None:
                 text=True,
             )
         except PermissionError:
-            pytest.skip(f"{PROJECT} or its python is private to root: check it out where others may read it")
+            program_missing(f"{PROJECT} or its python is private to root: check it out where others may read it")
     assert (done.stdout.strip(), done.returncode) == (str(UNPRIVILEGED), 0), done.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
+from tests.contract.verdict_cases import cases_file
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import ranges
 from workers.evidence.kernel import LaneQuestion, fold
@@ -23,7 +23,6 @@ from workers.evidence.store import parts_of
 
 pytestmark = pytest.mark.spark
 
-VECTORS = Path(os.environ.get("FENCEPOST_VECTORS") or Path(__file__).parent.parent / "contract" / "vectors")
 FILES = ["verdicts.json", "verdicts_random.json"]
 
 
@@ -78,9 +77,7 @@ def ends_of(reference: Path) -> tuple[EndSpec, EndSpec]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_cases_over_two_tables(name: str, spark: Any, database_factory: Callable[[str], str], tmp_path: Path) -> None:
-    if not (VECTORS / name).exists():
-        pytest.skip(f"{name} is not in {VECTORS}: set FENCEPOST_VECTORS to a folder that has it")
-    cases = [case for case in json.loads((VECTORS / name).read_text())["cases"] if fits_two_tables(case)]
+    cases = [case for case in json.loads(cases_file(name).read_text())["cases"] if fits_two_tables(case)]
     dsn = database_factory("vectors")
     reference = tmp_path / "dsn"
     reference.write_text(dsn)

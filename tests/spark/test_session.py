@@ -79,7 +79,7 @@ def test_successor_interrupts_what_a_predecessor_left_running(spark: Any, tmp_pa
         try:
             with job_tagged(spark, tag), engine_errors_mapped():
                 spark.range(1, numPartitions=1).mapInArrow(hold, "id long").count()
-        except BaseException as error:
+        except BaseException as error:  # whatever it is, the test's own thread looks at it
             errors.append(error)
 
     predecessor = threading.Thread(target=run_tagged)

@@ -9,13 +9,14 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol, cast, overload
 
-from recovery_api.domain.abilities import DELIVERIES, Ability
+from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds import Kind, abilities_of, kind_get, kinds_offered, options_parse
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
 from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.sink import AnySink
 from workers.connectors.protocols.source import Source
 
 
@@ -42,9 +43,25 @@ def source_make(kind_name: str, options: Mapping[str, Any]) -> Source:
     return cast(Source, _make(_kind(kind_name, "source"), options))
 
 
+def sink_make(kind_name: str, options: Mapping[str, Any]) -> AnySink:
+    """A sink of `kind_name`, to be tested: record, delivery or both. Raises: UnknownOption, BadInput; Refused for a kind
+    of source."""
+    return cast(AnySink, _make(_kind(kind_name, "sink"), options))
+
+
 def record_make(kind_name: str, options: Mapping[str, Any]) -> Record:
-    """The acceptance record of a sink of `kind_name`. Raises: UnknownOption, BadInput; Refused for a kind of source."""
-    return cast(Record, _make(_kind(kind_name, "sink"), options))
+    """The acceptance record of a sink of `kind_name`.
+
+    Raises: UnknownOption, BadInput; Refused for a kind of source, and where the kind is a delivery alone.
+    """
+    kind = _kind(kind_name, "sink")
+    if not abilities_of(kind_name, options) & RECORDS:
+        raise Refused(
+            f"Reading what a sink of kind {kind.name} accepted",
+            "it is a delivery alone: what arrives there cannot be read back",
+            "Ask the sink that is the pipeline's record.",
+        )
+    return cast(Record, _make(kind, options))
 
 
 @overload

@@ -93,16 +93,6 @@ def accepted_columns(width: Width, with_head: bool = True) -> list[str]:
     return [*names, *(["head_position", "head_ordinal"] if with_head else []), "entry", *admitted]
 
 
-def rows_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Plain rows in the shape of `schema`; where it has a payload digest and a row brings none, it is computed.
-
-    Raises: Unsuitable naming the coordinate.
-    """
-    digested = "payload_digest" in schema.names
-    held = [entry_make(row) if digested and "payload_digest" not in row else row for row in rows]
-    return pa.Table.from_pylist([dict(row) for row in held], schema=schema)
-
-
 def rows_digest(rows: Iterable[Mapping[str, Any]]) -> BatchDigest:
     """Count and batch digest of plain rows with their payload digests, in any order."""
     entries = [entry_digest(*where_of(row), row["payload_digest"]) for row in rows]
@@ -148,17 +138,6 @@ def below(rows: pa.Table, lane: str, frontier: Coordinate) -> pa.Array:
     position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
     is_below = (position < frontier.position) | ((position == frontier.position) & (ordinal <= frontier.ordinal))
     return pa.array(np.array(pc.equal(rows["lane"], lane)) & is_below)
-
-
-def grid_of(rows: pa.Table, lane: str, cells: int) -> Grid:
-    """At most `cells` points of the lane with about equally many of its rows between them."""
-    mine = rows.filter(pc.equal(rows["lane"], lane)).select(["position", "ordinal"])
-    mine = mine.sort_by([("position", "ascending"), ("ordinal", "ascending")])
-    if not mine.num_rows:
-        return []
-    chosen = np.unique(np.linspace(0, mine.num_rows - 1, cells + 1).astype(np.int64))[1:]
-    points = {(mine["position"][int(at)].as_py(), mine["ordinal"][int(at)].as_py()) for at in chosen}
-    return [list(point) for point in sorted(points)]
 
 
 def ranges_of(grid: Sequence[Sequence[int]], lane: str, parts: int) -> list[CoordinateRange]:

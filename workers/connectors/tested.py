@@ -1,4 +1,4 @@
-"""What a sink can do, as tested now: its record's capability, and what its delivery may do.
+"""What a sink can do, as tested now: a record, a delivery, or both in one.
 
 Where the kind declares less than was found, or more, the weaker counts.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Capability, archetype_weaker
 from recovery_api.domain.kinds import abilities_of, kind_get
-from workers.connectors.registry import delivery_make, record_make
+from workers.connectors.registry import delivery_make, sink_make
 
 RECORD_ALONE = (
     "Nothing is sent here: it is registered as a record alone, whose rows are the mark of an effect that happens elsewhere."
@@ -21,8 +21,8 @@ RECORD_ALONE = (
 
 
 def capability_tested(kind_name: str, options: Mapping[str, Any]) -> Capability:
-    """The capability that a strategy is chosen from. Raises: what opening the record raises."""
-    tested = record_make(kind_name, options).capability()
+    """The capability that a strategy is chosen from. Raises: what opening the sink raises."""
+    tested = sink_make(kind_name, options).capability()
     declared = kind_get(kind_name).abilities
     if Ability.APPENDED in declared - abilities_of(kind_name, options):
         tested = replace(tested, unappended_because=tested.mark_because or RECORD_ALONE)

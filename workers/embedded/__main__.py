@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     except StartFailed as error:
         print(error, file=sys.stderr)
         return 3
-    except Exception as error:
+    except Exception as error:  # the launcher's outermost edge: told, and never an exit code that CMD could have given
         if isinstance(error, (FileNotFoundError, PermissionError)) and error.filename == options.command[0]:
             print(f"{error.filename}: {error.strerror}", file=sys.stderr)
             return 127 if isinstance(error, FileNotFoundError) else 126

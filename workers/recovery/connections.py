@@ -14,7 +14,7 @@ from recovery_api.domain.strategies import strategy_of
 from recovery_api.models import Intent
 from recovery_api.presets import preset_get
 from recovery_api.services.ends import connection_test_record
-from workers.connectors.registry import record_make, source_make
+from workers.connectors.registry import sink_make, source_make
 from workers.connectors.tested import capability_tested
 
 
@@ -28,8 +28,7 @@ def end_test(intent: Intent, report: Any) -> None:
     capability = None
     try:
         if is_sink:
-            record = record_make(kind, options)
-            found = asdict(record.test())
+            found = asdict(sink_make(kind, options).test())
             if found["is_usable"]:
                 capability = capability_row(kind, options)
         else:

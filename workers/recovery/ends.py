@@ -39,7 +39,6 @@ from recovery_api.selectors.ledger import (
 from recovery_api.selectors.omissions import AcknowledgedLane, acknowledged_by_lane
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
-from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
@@ -69,11 +68,6 @@ def record_of(pipeline: Pipeline) -> Record:
 def fenced_of(pipeline: Pipeline) -> FencedDelivery:
     """The fenced delivery of the pipeline. Raises: Refused where it has none."""
     return delivery_make(pipeline.fired_into.kind, pipeline.fired_into.options, Ability.FENCED)
-
-
-def appended_of(pipeline: Pipeline) -> AppendedDelivery:
-    """The appended delivery of the pipeline. Raises: Refused where it has none."""
-    return delivery_make(pipeline.fired_into.kind, pipeline.fired_into.options, Ability.APPENDED)
 
 
 def capability_of(pipeline: Pipeline) -> Capability:

@@ -223,7 +223,7 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         try:
             with engine_errors_mapped():
                 session.version  # noqa: B018  the first call tells whether anyone is there
-        except BaseException:
+        except BaseException:  # whatever it is, an interruption too: no half-made session stays open; raised again
             session.release_session_on_close = False
             _close(session)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from recovery_api.domain.abilities import DELIVERIES, Ability
+from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
 from recovery_api.domain.kinds.base import KINDS, Kind, kind_get
 from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.domain.strategies import STRATEGIES
@@ -44,11 +44,17 @@ DRIVEN = {
 }
 """By how a delivery is made: the strategy that drives it, and until when what it says can be shown."""
 
+DELIVERY_ALONE = (
+    "Its pipeline is audited and planned for by a record of another end, and nothing is fired into it:"
+    " nothing beyond what an audit finds.",
+    "as long as that record's rows are kept",
+)
+
 
 def table() -> str:
     """Markdown: one row a kind and way to use it."""
     ours = [name for name, module in KINDS.items() if module.startswith(__package__ or "")]
-    rows = [row for name in ours for row in _rows(kind_get(name))]
+    rows = [row for name in ours for row in kind_rows(kind_get(name))]
     head = ("Kind", "End", "What it can", "What may be promised", "Until when")
     lines = ["| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)]
     return "\n".join(lines) + "\n"
@@ -61,7 +67,8 @@ def page(text: str) -> str:
     return f"{before}{BEGIN}{table()}{END}{after}"
 
 
-def _rows(kind: Kind) -> list[tuple[str, ...]]:
+def kind_rows(kind: Kind) -> list[tuple[str, ...]]:
+    """The rows of one kind: one for each way to use it, by the abilities that it declares."""
     name = f"`{kind.name}`"
     if kind.end == "source":
         found = [READ[ability] for ability in READ if ability in kind.abilities]
@@ -73,11 +80,15 @@ def _rows(kind: Kind) -> list[tuple[str, ...]]:
     if Ability.RECORD_BY_SCAN in kind.abilities:
         rows.append((name, "record", ANSWERS[Ability.RECORD_BY_SCAN], *BY_IDENTITY))
     for ability in sorted(kind.abilities & DELIVERIES):
+        extra = " and can be drilled" if Ability.DRILLED in kind.abilities else ""
+        if not kind.abilities & RECORDS:
+            rows.append((name, "delivery", f"{ability.value}{extra}", *DELIVERY_ALONE))
+            continue
         strategy, until = DRIVEN[ability]
         until = "until its process ends" if kind.is_in_process else until
-        extra = " and can be drilled" if Ability.DRILLED in kind.abilities else ""
         new = " and tells what is new" if Ability.FOLLOWED in kind.abilities else ""
-        can = f"{ANSWERS[Ability.RECORD_BY_RANGE]}{new}; {ability.value}{extra}"
+        answers = next(words for record, words in ANSWERS.items() if record in kind.abilities)
+        can = f"{answers}{new}; {ability.value}{extra}"
         rows.append((name, "record and delivery", can, STRATEGIES[strategy].sentence(), until))
     return rows
 

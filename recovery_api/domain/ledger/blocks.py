@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
@@ -56,10 +56,6 @@ class Block:
         An entry that nothing justified, or whose head was not believed, may look better when more is committed.
         """
         return not (self.counts.get("justification_unknown") or self.counts.get("premature_head_not_believed"))
-
-    def is_like(self, other: Block) -> bool:
-        """Whether both ends hold what they held."""
-        return self.committed == other.committed and self.accepted == other.accepted
 
 
 _PREMATURE = ("premature_never_committed", "premature_altered", "premature_ahead", "premature_head_not_believed")
@@ -163,8 +159,3 @@ def blocks_hold(blocks: Sequence[Block], at: Coordinate) -> int | None:
         else:
             low = middle + 1
     return low if low < len(blocks) else None
-
-
-def blocks_as_read(blocks: Sequence[Block], at: datetime) -> list[Block]:
-    """The same blocks, read at another time."""
-    return [replace(block, derived_at=at) for block in blocks]

@@ -63,12 +63,16 @@ class Command(FencepostCommand):
         add.add_argument("--no-test", action="store_true", help="register it without testing its ends")
         add.add_argument("--audit", action="store_true", help="audit it as soon as it is registered")
         wait_arguments(add, seconds=TEST_SECONDS)
-        edit = subcommand_add(subparsers, "edit", "change options or the rule about approvers; waiting plans lapse")
+        edit = subcommand_add(
+            subparsers, "edit", "change delivery, scope, options or the rule about approvers; waiting plans lapse"
+        )
         edit.add_argument("name")
         edit.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option to set")
         edit.add_argument(
             "--unset", action="append", default=[], metavar="NAME", help="an option to leave to its default"
         )
+        edit.add_argument("--delivery", metavar="NAME", help="another registered sink that is fired into from now on")
+        edit.add_argument("--no-delivery", action="store_true", help="fire into the record itself from now on")
         edit.add_argument("--scope", help="the keys it owes, separated by commas")
         edit.add_argument("--every-key", action="store_true", help="owe every key from now on")
         edit.add_argument("--author-may-approve", choices=("yes", "no"), help="whether a plan's author may approve it")
@@ -150,6 +154,11 @@ class Command(FencepostCommand):
         pipeline = pipeline_get(options["name"])
         if options["scope"] is not None and options["every_key"]:
             raise BadInput("--scope", "stands beside --every-key", "Give one or the other.")
+        if options["delivery"] is not None and options["no_delivery"]:
+            raise BadInput("--delivery", "stands beside --no-delivery", "Give one or the other.")
+        delivery = None if options["no_delivery"] else pipeline.delivery
+        if options["delivery"] is not None:
+            delivery = sink_get(options["delivery"])
         scope = None if options["every_key"] else pipeline.scope
         if options["scope"] is not None:
             scope = [key for key in options["scope"].split(",") if key]
@@ -158,6 +167,7 @@ class Command(FencepostCommand):
             required = options["author_may_approve"] == "no"
         changed = pipeline_update(
             pipeline,
+            delivery=delivery,
             scope=scope,
             options=options_merge(pipeline.options, options_from_flags(options["option"]), options["unset"]),
             requires_other_approver=required,

@@ -17,10 +17,13 @@ from typing import Any, Protocol
 import pytest
 
 from recovery_api.domain.abilities import Ability
-from recovery_api.domain.kinds.base import KINDS, kind_get
+from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.kinds.base import KINDS, Kind, kind_get
 from workers.connectors.protocols.appended import AppendedDelivery
+from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.record import FollowedRecord, IdRecord, Record
 from workers.connectors.protocols.source import Source
+from workers.connectors.readings import CoordinateRange, Width
 
 
 @dataclass
@@ -77,19 +80,50 @@ class ScannedBench(Protocol):
         ...
 
 
-class AppendedBench(RecordBench, Protocol):
-    def delivery(self) -> AppendedDelivery:
-        """A delivery into an empty place whose rows are the effect; from then on `connector` is its record."""
+class DeliveryBench(Protocol):
+    kind: str
+    options: Mapping[str, Any]
+    """Of what `delivery` gives, once it was asked."""
+
+    def delivery(self) -> Delivery:
+        """A delivery into an empty place; asked again, another connector of the same."""
         ...
 
 
+class AppendedBench(DeliveryBench, Protocol):
+    def delivery(self) -> AppendedDelivery: ...
+
+    def held(self) -> dict[int, bytes]:
+        """What arrived there: by position, the payload's digest."""
+        ...
+
+
+KINDS_OF_TESTS = {"delivery_alone": "tests.contract.delivery_alone"}
+"""Kinds that the product has none of yet, so that what it says of them is tried. They are registered while a contract
+test runs (conftest.py)."""
 KINDS_OURS = [name for name, module in KINDS.items() if module.startswith("recovery_api.")]
 """The product's own; tests register others beside them."""
+KINDS_TRIED = [*KINDS_OURS, *KINDS_OF_TESTS]
+
+
+def kind_tried(name: str) -> Kind:
+    """The kind, whether it is registered now or not."""
+    if name in KINDS_OF_TESTS:
+        kind: Kind = importlib.import_module(KINDS_OF_TESTS[name]).KIND
+        return kind
+    return kind_get(name)
 
 
 def kinds_with(*abilities: Ability) -> list[str]:
-    """The registered kinds that declare one of these."""
-    return [name for name in KINDS_OURS if kind_get(name).abilities & set(abilities)]
+    """The kinds that declare one of these."""
+    return [name for name in KINDS_TRIED if kind_tried(name).abilities & set(abilities)]
+
+
+def record_held(record: Record) -> dict[int, bytes]:
+    """What a record of one lane shows now: by position, the payload's digest."""
+    with record.hold_snapshot() as reading:
+        found = record.read_accepted(reading, CoordinateRange(SINGLE_LANE, None, None), Width.PAYLOAD)
+        return {row["position"]: row["payload_digest"] for batch in found for row in batch.to_pylist()}
 
 
 def module_of(kind: str) -> Any:

@@ -36,6 +36,9 @@ class FencedBench:
         assert isinstance(made, FencedSink)
         return made
 
+    def delivery(self) -> FencedSink:
+        return self.connector()
+
     def accept(self, events: Iterable[Mapping[str, Any]], head: int | None = None) -> None:
         rows = pa.Table.from_batches([rows_make([dict(event) for event in events])])
         self.connector().deliver(0, rows, head=None if head is None else Coordinate(head))

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.kinds import kind_get
-from tests.contract.benches import Place
+from tests.contract.benches import Place, record_held
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.record import IdRecord, Record
 from workers.connectors.registry import delivery_make, record_make
@@ -39,6 +39,8 @@ CANNOT = {"test_lanes_are_apart": "a table has one lane"}
 
 
 class TableBench:
+    kind = "postgresql_table"
+
     def __init__(self, place: Place) -> None:
         self.effect, self.processed = "", ""
         self.dsn, self.table = place.database(), f"accepted_{secrets.token_hex(4)}"
@@ -57,7 +59,7 @@ class TableBench:
         return record_make("postgresql_table", self.options)
 
     def delivery(self) -> AppendedDelivery:
-        """Of another table, whose rows are the effect and whose coordinate is unique."""
+        """Of another table, whose rows are the effect and whose coordinate is unique; `connector` is its record then."""
         if not self.effect:
             self.effect = f"effect_{secrets.token_hex(4)}"
             with psycopg.connect(self.dsn) as connection:
@@ -65,6 +67,9 @@ class TableBench:
             del self.options["head"], self.options["entry"]
             self.options |= {"table": self.effect, "is_effect": True}
         return delivery_make("postgresql_table", self.options, Ability.APPENDED)
+
+    def held(self) -> dict[int, bytes]:
+        return record_held(self.connector())
 
     def scanned(self, ids: Iterable[str] = ()) -> IdRecord:
         """Of a table of its own: what was processed."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 CONTROL = "tests/integration/control"
+FAULTS = "tests/integration/recovery/test_passing_faults.py"
+STEERING = "tests/integration/recovery/test_steering.py"
+HEART = "workers/heart.py"
 DEADLINES = "workers/connectors/deadlines.py"
 UNIT = "tests/unit/test_deadlines.py"
 
@@ -108,6 +111,61 @@ GUARDS = (
         (
             "tests/integration/recovery/test_passing_faults.py::"
             "test_l3_a_defect_under_an_open_claim_releases_it_and_says_so",
+        ),
+    ),
+    Guard(
+        "a claim that could not be given up at once stays open",
+        "workers/recovery/settling.py",
+        'intent.arguments.get("gives_up") and ',
+        "False and ",
+        (f"{FAULTS}::test_l3_a_claim_that_cannot_be_released_now_is_settled_by_the_sweep_later",),
+    ),
+    Guard(
+        "work that stands still keeps its place",
+        HEART,
+        "            if silent > (limit",
+        "            if False and silent > (limit",
+        (f"{STEERING}::test_l1_work_that_stands_still_is_given_back_and_interrupted_while_its_process_lives",),
+    ),
+    Guard(
+        "work that moves is taken for dead",
+        HEART,
+        "silent = 0.0 if self._report.beats != beats else silent + passed",
+        "silent = silent + passed",
+        (f"{STEERING}::test_l1_work_that_beats_is_not_taken_for_dead",),
+    ),
+    Guard(
+        "a worker that is told to end goes on",
+        HEART,
+        "        if is_stop_asked():\n            raise WorkStopped\n",
+        "",
+        (f"{STEERING}::test_l10_a_worker_told_to_end_stops_before_the_second_part_and_gives_the_intent_back",),
+    ),
+    Guard(
+        "SIGTERM does not reach what a worker does",
+        "workers/celery.py",
+        "worker_shutting_down.connect(stop_ask)\n",
+        "",
+        (
+            "tests/integration/recovery/test_worker_process.py::"
+            "test_l10_sigterm_ends_a_worker_in_the_middle_of_a_recovery_and_others_may_take_it_at_once",
+        ),
+        needs_spark=True,
+    ),
+    Guard(
+        "equal audits that nobody has begun wait side by side",
+        "recovery_api/services/audits.py",
+        "        if queued is not None:\n",
+        "        if False:\n",
+        (f"{CONTROL}/test_urgency.py::test_l7_equal_queued_audits_become_one_and_who_asked_is_told",),
+    ),
+    Guard(
+        "what a plan found owed is forgotten with it",
+        "workers/recovery/planning.py",
+        '        fields["audit"] = audit_write(\n',
+        '        fields["audit"] = (lambda *given, **more: None)(\n',
+        (
+            "tests/integration/recovery/test_status.py::test_t10_what_a_plan_found_owed_stays_owed_when_its_recovery_stops",
         ),
     ),
 )

@@ -21,15 +21,15 @@ from recovery_api.models import Intent, IntentState, Recovery
 from tests.integration.api.conftest import Api, make_api, make_person
 from tests.integration.api.test_contract import Prompt
 from tests.integration.control import paper_runner
+from tests.programs import program_missing
 
 MANUAL = Path(__file__).parents[3] / "docs" / "api.md"
 
 
 @pytest.fixture
 def programs() -> None:
-    """A machine without them is told so; where everything is installed on purpose (CI) it is a failure."""
     if missing := [name for name in ("curl", "jq", "bash") if shutil.which(name) is None]:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"docs/api.md's walk needs {', '.join(missing)}")
+        program_missing(f"docs/api.md's walk needs {', '.join(missing)}")
 
 
 @pytest.fixture

@@ -88,6 +88,16 @@ def test_pipeline_is_changed_member_by_member(admin, pipeline):
     assert admin.call("PATCH", "/pipelines/mail", {}).status_code == 400
 
 
+def test_delivery_of_a_pipeline_is_changed_and_taken_back(admin, pipeline, now):
+    sink_create("outside", "memory", {"name": "outside"}, actor="x", now=now)
+    assert admin.call("PATCH", "/pipelines/mail", {"delivery": "outside"}).body["delivery"] == "outside"
+    assert admin.call("PATCH", "/pipelines/mail", {"scope": ["k"]}).body["delivery"] == "outside"
+    assert admin.call("PATCH", "/pipelines/mail", {"delivery": None}).body["delivery"] is None
+    for name, field in (("mail-sink", "pipeline.delivery"), ("nowhere", "delivery")):
+        refused = admin.call("PATCH", "/pipelines/mail", {"delivery": name})
+        assert (refused.status_code, refused.body["field"]) == (422, field)
+
+
 def test_what_is_used_is_not_retired_and_what_is_retired_keeps_its_history(admin, pipeline):
     refused = admin.post("/sources/mail-orders/retire", {"confirm": "mail-orders"})
     assert (refused.status_code, refused.body["code"]) == (409, "refused")

@@ -1,5 +1,6 @@
 """A sink kind on paper: what services and commands need of a kind, and no I/O."""
 
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.kinds.base import Kind, Option
 
 KIND = Kind(
@@ -10,4 +11,5 @@ KIND = Kind(
     options=(Option("path", "Where the paper lies.", is_required=True),),
     connector="tests.integration.control.paper_sink.Paper",
     archetype="fenced",
+    abilities=frozenset({Ability.RECORD_BY_RANGE}),
 )

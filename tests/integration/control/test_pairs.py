@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from io import StringIO
 
@@ -13,10 +14,11 @@ from django.db import IntegrityError, connection, transaction
 
 from recovery_api.domain.capabilities import APART, Archetype, Capability
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.kinds.base import KINDS
 from recovery_api.domain.restores import SinkMemory
 from recovery_api.models import Event, EventKind, Pipeline
 from recovery_api.rows import pipeline_as_row, status_as_row
-from recovery_api.selectors.ends import pipeline_get, sink_get
+from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.selectors.fleet_pages import fleet_entries, fleet_select
 from recovery_api.selectors.pairs import pipeline_allows, restored_of
@@ -29,14 +31,15 @@ from recovery_api.services.ends import (
     sink_create,
     sink_update,
     source_create,
+    source_update,
 )
 from recovery_api.services.intents import intent_take
-from recovery_api.services.pipelines import pipeline_check, pipeline_create
-from recovery_api.services.plans import plan_approve
+from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
+from recovery_api.services.plans import plan_approve, plan_record, plan_request, plan_start
 from recovery_api.services.recoveries import recovery_request
 from recovery_api.services.retirement import pipeline_retire, sink_retire
 from recovery_api.services.sinks import sink_remember, sink_settle_request
-from tests.integration.control.conftest import make_ready
+from tests.integration.control.conftest import FRONTIER, make_ready
 
 BY = {"actor": "owner"}
 FENCED = Capability(Archetype.FENCED, True, True, True, True, True, batch_limit=500)
@@ -104,26 +107,10 @@ def test_one_record_and_anothers_delivery_are_held_apart_where_both_are_register
     source, inbox, kit = source_make("orders", now), record_make("inbox", now), delivery_make("kit", now)
 
     def second():
-        try:
-            pipeline_create("second", source, inbox, delivery=kit, now=now, **BY)
-        finally:
-            connection.close()
+        pipeline_create("second", source, inbox, delivery=kit, now=now, **BY)
 
-    waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND %s = ANY(pg_blocking_pids(pid)))"
-    moment = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic(), connection.cursor() as cursor:
-            pipeline_create("first", source, kit, now=now, **BY)
-            cursor.execute("SELECT pg_backend_pid()")
-            own = cursor.fetchone()
-            asked = pool.submit(second)
-            while not asked.done():
-                cursor.execute(waits, own)
-                if cursor.fetchone() == (True,):
-                    break
-                moment.wait(0.02)
-        with pytest.raises(Refused, match="sink kit already serves pipeline first"):
-            asked.result()
+    with pytest.raises(Refused, match="sink kit already serves pipeline first"), waiting_for(second):
+        pipeline_create("first", source, kit, now=now, **BY)
     assert Pipeline.objects.count() == 1
 
 
@@ -150,6 +137,109 @@ def test_the_database_holds_two_deliveries_apart(pair, now):
 def test_a_check_before_any_test_refuses_the_same(pair, now):
     with pytest.raises(Refused, match="already serves"):
         pipeline_check("post", record_make("other", now), delivery=pair.delivery, scope=None, options=None)
+
+
+COMPUTED = {
+    "digest": "d1",
+    "frontier": FRONTIER,
+    "conditions": [],
+    "batch": {"provably missing": "3"},
+    "batch_count": 3,
+    "says": "3 events are owed.",
+}
+KEPT = {"scope": None, "options": {}, "requires_other_approver": True}
+
+
+def deliver_through(pipeline, delivery, now):
+    return pipeline_update(pipeline, delivery=delivery, **KEPT, now=now, **BY)
+
+
+def test_another_delivery_lapses_what_waits_says_why_and_voids_no_audit(pair, now):
+    audit = audit_record(pair, status="unknown", exit_code=3, now=now, started_at=now, is_full=True, says="Judged.")
+    plan = plan_approve(make_ready(pair, now).id, "d1", "approver", now)
+    changed = deliver_through(pair, delivery_make("other", now), now)
+    plan.refresh_from_db()
+    audit.refresh_from_db()
+    assert (changed.fired_into.name, plan.state, audit.void_since) == ("other", "lapsed", None)
+    says = "Pipeline mail changed: delivery, from kit to other."
+    event = Event.objects.get(kind=EventKind.PIPELINE_CHANGED, pipeline=pair)
+    assert (event.says, event.data["before"], event.data["after"]) == (says, {"delivery": "kit"}, {"delivery": "other"})
+    assert says in Event.objects.get(kind=EventKind.PLAN_LAPSED, plan=plan).says
+    assert list(sinks_free()) == [sink_get("kit")]
+    assert deliver_through(changed, None, now).fired_into == pair.sink
+    assert "from other to the record itself" in Event.objects.filter(kind=EventKind.PIPELINE_CHANGED).latest("id").says
+
+
+@pytest.mark.parametrize(
+    ("named", "error", "says"),
+    [
+        ("inbox", BadInput, "inbox is the record itself"),
+        ("letters", BadInput, "letters is a record alone"),
+        ("alone", Refused, "sink alone already serves pipeline alone"),
+        ("retired", Refused, "sink retired was retired"),
+    ],
+)
+def test_another_delivery_is_checked_as_at_registration(pair, now, named, error, says):
+    pipeline_create("alone", source_make("more", now), delivery_make("alone", now), now=now, **BY)
+    record_make("letters", now)
+    sinks = {one: sink_get(one) for one in ("inbox", "letters", "alone")} | {"retired": delivery_make("retired", now)}
+    sink_retire(sinks["retired"], "retired", now=now, **BY)
+    with pytest.raises(error, match=says):
+        deliver_through(pair, sinks[named], now)
+    assert pipeline_get("mail").fired_into.name == "kit"
+
+
+def test_a_plan_that_is_computed_while_the_delivery_changes_is_recorded_as_lapsed(pair, now):
+    plan = plan_start(plan_request(pair, now=now, **BY)[0])
+    assert plan.pipeline.fired_into.name == "kit"  # as the worker read it
+    deliver_through(pair, None, now)
+    recorded = plan_record(plan, **COMPUTED, now=now)
+    assert recorded.state == "lapsed"
+    assert "was changed while it was computed" in Event.objects.get(kind=EventKind.PLAN_LAPSED, plan=plan).says
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("what", ["delivery", "an end's options"])
+def test_nothing_is_changed_under_a_recovery_that_begins_meanwhile(now, what):
+    """Neither sees the other's row before it waits: what is asked after the waiting plans lapsed decides."""
+    source, kit, other = source_make("orders", now), delivery_make("kit", now), delivery_make("other", now)
+    pair = pipeline_create("mail", source, record_make("inbox", now), delivery=kit, now=now, **BY)
+    plan = plan_approve(make_ready(pair, now).id, "d1", "approver", now)
+
+    def change():
+        if what == "delivery":
+            return deliver_through(pair, other, now)
+        return source_update(source, {"path": "elsewhere"}, now=now, **BY)
+
+    with pytest.raises(Refused, match=r"recovery .* is unfinished"), waiting_for(change):
+        recovery_request(plan.id, "because", "mail", "owner", now=now, wake=False)
+    assert pipeline_get("mail").fired_into.name == "kit" and source_get("orders").options == {"path": "orders"}
+
+
+@contextmanager
+def waiting_for(work):
+    """`work` in another session, which waits for what this one has not committed yet; its end, or its error, at the end."""
+
+    def alone():
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND %s = ANY(pg_blocking_pids(pid)))"
+    moment = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            yield
+            cursor.execute("SELECT pg_backend_pid()")
+            own = cursor.fetchone()
+            asked = pool.submit(alone)
+            while not asked.done():
+                cursor.execute(waits, own)
+                if cursor.fetchone() == (True,):
+                    break
+                moment.wait(0.02)
+        asked.result()
 
 
 def test_a_delivery_in_use_is_not_retired_and_is_free_afterwards(pair, now):
@@ -239,3 +329,26 @@ def test_the_command_registers_shows_and_names_both(db, now):
     told = StringIO()
     call_command("pipelines", "show", "mail", stdout=told)
     assert APART in told.getvalue()
+
+
+def test_the_command_changes_the_delivery_and_takes_it_back(pair, now):
+    delivery_make("other", now)
+    told = StringIO()
+    call_command("pipelines", "edit", "mail", "--delivery", "other", stdout=told)
+    assert "orders -> other, recorded in inbox" in told.getvalue()
+    call_command("pipelines", "edit", "mail", "--author-may-approve", "yes", stdout=StringIO())
+    assert pipeline_get("mail").fired_into.name == "other"
+    call_command("pipelines", "edit", "mail", "--no-delivery", stdout=StringIO())
+    assert pipeline_get("mail").delivery is None
+    with pytest.raises(SystemExit, match="2"):
+        call_command("pipelines", "edit", "mail", "--delivery", "other", "--no-delivery")
+
+
+def test_a_delivery_alone_is_no_record_and_may_be_a_delivery(db, now, monkeypatch):
+    monkeypatch.setitem(KINDS, "delivery_alone", "tests.contract.delivery_alone")
+    office = sink_create("office", "delivery_alone", {"name": "office"}, now=now, **BY)
+    source, inbox = source_make("orders", now), record_make("inbox", now)
+    with pytest.raises(BadInput, match="office is a delivery alone: what arrives there cannot be read back") as raised:
+        pipeline_create("mail", source, office, now=now, **BY)
+    assert "this one as its delivery" in str(raised.value)
+    assert pipeline_create("mail", source, inbox, delivery=office, now=now, **BY).fired_into == office

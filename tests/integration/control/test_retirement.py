@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -19,6 +20,7 @@ from recovery_api.services.recoveries import recovery_request
 from recovery_api.services.retirement import pipeline_retire, sink_retire, source_retire
 
 BY = {"actor": "owner"}
+KEPT: dict[str, Any] = {"delivery": None, "scope": None, "options": {}, "requires_other_approver": True}
 
 
 def test_end_that_a_pipeline_uses_is_not_retired(pipeline, now):
@@ -71,7 +73,7 @@ def test_pipeline_with_work_or_an_unfinished_recovery_is_not_retired(idle, pipel
     for step in (
         lambda: pipeline_retire(pipeline, "mail", now=now, **BY),
         lambda: source_update(pipeline.source, {"path": "elsewhere"}, now=now, **BY),
-        lambda: pipeline_update(pipeline, scope=["k"], options={}, requires_other_approver=True, now=now, **BY),
+        lambda: pipeline_update(pipeline, **KEPT | {"scope": ["k"]}, now=now, **BY),
     ):
         with pytest.raises(Refused, match=r"recovery .* is unfinished"):
             step()
@@ -95,9 +97,7 @@ def test_pipeline_is_not_made_of_a_retired_end(db, now):
 
 
 def test_pipeline_changes_whole_and_says_what(approved_plan, pipeline, now):
-    changed = pipeline_update(
-        pipeline, scope=["b", "a"], options={"batch_limit": 5}, requires_other_approver=True, now=now, **BY
-    )
+    changed = pipeline_update(pipeline, **KEPT | {"scope": ["b", "a"], "options": {"batch_limit": 5}}, now=now, **BY)
     approved_plan.refresh_from_db()
     assert (changed.scope, changed.options, approved_plan.state) == (["a", "b"], {"batch_limit": 5}, PlanState.LAPSED)
     event = Event.objects.get(kind=EventKind.PIPELINE_CHANGED)
@@ -106,7 +106,7 @@ def test_pipeline_changes_whole_and_says_what(approved_plan, pipeline, now):
 
 
 def test_change_of_nothing_is_no_event_and_lapses_nothing(approved_plan, pipeline, now):
-    pipeline_update(pipeline, scope=None, options={}, requires_other_approver=True, now=now, **BY)
+    pipeline_update(pipeline, **KEPT, now=now, **BY)
     source_update(pipeline.source, pipeline.source.options, now=now, **BY)
     approved_plan.refresh_from_db()
     assert approved_plan.state == PlanState.APPROVED

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from recovery_api.domain.errors import Refused, SinkBusy
 from tests.integration.kit.kit_world import KitWorld
+from tests.programs import program_missing
 from workers.connectors.readings import CoordinateRange, Width
 
 
@@ -62,7 +63,7 @@ def test_idle_transaction_that_blocks_the_claim_is_named(world: KitWorld) -> Non
 
 def test_prepared_transaction_that_blocks_the_claim_is_named(world: KitWorld) -> None:
     if world.one(world.admin, "SHOW max_prepared_transactions") == "0":
-        pytest.skip("the server allows no prepared transactions: set max_prepared_transactions")
+        program_missing("the server allows no prepared transactions: set max_prepared_transactions")
     relay = world.connect(world.relay)
     generation = world.relay_start(relay)
     relay.execute("BEGIN")

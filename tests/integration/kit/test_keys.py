@@ -12,6 +12,7 @@ from psycopg import sql
 from recovery_api.domain.errors import Unsuitable
 from tests.contract.sink_engines import digest_make, event_make, kit_make, rows_make
 from tests.integration.kit.kit_world import KitWorld
+from tests.programs import program_missing
 from workers.connectors.sinks.kit.install import kit_install
 
 NOCASE = "CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);"
@@ -122,7 +123,7 @@ def _needs_icu(admin: psycopg.Connection[Any]) -> None:
     try:
         admin.execute(NOCASE)  # type: ignore[call-overload]
     except psycopg.errors.FeatureNotSupported:
-        pytest.skip(
+        program_missing(
             "this PostgreSQL is built without ICU, which alone has such collations: set DATABASE_URL to another"
         )
 

@@ -107,4 +107,4 @@ def test_what_must_be_attested_is_asked_with_since_when_and_by_whom(
     shown = client.get(applied["Location"]).content.decode()
     assert "that the relay was stopped at 2026-11-01 10:30:00 UTC by ada" in shown and "> generation" not in shown
     assert "that this was the only recoverer" in shown
-    assert "Attested by grace" in shown and "by ada" in shown and ">Append " in shown and ">Claim " not in shown
+    assert "recoverer, by grace" in shown and "by ada" in shown and ">Append " in shown and ">Claim " not in shown

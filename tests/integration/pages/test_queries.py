@@ -31,7 +31,7 @@ BASELINE = {
     "/pipelines/p1/": 20,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,
-    "/pipelines/p1/edit/": 5,
+    "/pipelines/p1/edit/": 6,
     "/sources/source%20p1/edit/": 6,
 }
 

@@ -15,6 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.models import Event, Intent, IntentState, Pipeline, PlanState, Sink, Source
+from recovery_api.selectors.ends import pipeline_get
+from recovery_api.services.ends import sink_create
 from recovery_api.services.event_reads import event_contents_purge
 from tests.contract.sink_engines import kit_make
 from tests.integration.pages.fleet import pipeline_make, plan_make
@@ -304,6 +306,34 @@ def test_scope_and_options_of_a_pipeline_are_read_strictly(admin: Client, given:
     assert response.status_code == 400
     assert field in response.context["form"].errors
     assert Pipeline.objects.get().scope is None
+
+
+def test_delivery_of_a_pipeline_is_changed_on_its_page_to_a_free_sink_that_can_be_sent_to(admin: Client) -> None:
+    now = timezone.now()
+    pipeline = pipeline_make("orders", now)
+    plan = plan_make(pipeline, now)
+    pipeline_make("letters", now)
+    inbox = {"table": "inbox", "coordinate": ["id"]}
+    for name, kind, more in (("kit", "postgresql_kit", {}), ("inbox", "postgresql_table", inbox)):
+        sink_create(name, kind, {"connection": "env:SINK", **more}, actor="root", now=now)
+
+    def edit(**given: str) -> Any:
+        form = admin.get("/pipelines/orders/edit/").context["form"]
+        assert (
+            admin.post("/pipelines/orders/edit/", {**fields(form), "author_may_approve": "", **given}).status_code
+            == 302
+        )
+        return form
+
+    form = edit(delivery="kit")
+    assert [name for name, _ in form.fields["delivery"].choices] == ["", "kit"]
+    plan.refresh_from_db()
+    assert (pipeline_get("orders").fired_into.name, plan.state) == ("kit", PlanState.LAPSED)
+    says = "Pipeline orders changed: delivery, from the record itself to kit."
+    assert says in admin.get("/pipelines/orders/").content.decode()
+    form = edit(delivery="")
+    assert fields(form)["delivery"] == "kit" and "delivery" in [one.name for one in form.first_fields]
+    assert pipeline_get("orders").delivery is None
 
 
 def test_u4_the_kits_page_keeps_the_ends_name_and_leads_on(admin: Client, reference: str) -> None:

@@ -15,6 +15,7 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import SinkBusy, Unreachable
 from tests.contract.sink_engines import batch_make, event_make, rows_make
 from tests.integration.postgresql.mapped_tables import Bench
+from tests.programs import program_missing
 
 EFFECT = "CREATE TABLE accepted (id bigint PRIMARY KEY, event text, op text, key text, content jsonb)"
 LOOSE = EFFECT.replace(" PRIMARY KEY", " NOT NULL")
@@ -99,7 +100,7 @@ def test_a_writer_that_never_lets_the_lock_go_is_named_after_a_bounded_wait(benc
 
 def test_a_prepared_transaction_is_named(bench: Bench, sink: Any) -> None:
     if bench.run.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
-        pytest.skip("needs a server with max_prepared_transactions above 0")
+        program_missing("the server allows no prepared transactions: set max_prepared_transactions")
     writer = bench.session()
     deliver(writer, 9)
     writer.execute("PREPARE TRANSACTION 'forgotten'")

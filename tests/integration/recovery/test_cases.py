@@ -116,7 +116,7 @@ def between_the_readings(gate: Path, act: Callable[[], None]) -> Iterator[None]:
         try:
             reached(gate)
             act()
-        except BaseException as failure:
+        except BaseException as failure:  # whatever it is, the test's own thread looks at it
             failures.append(failure)
         finally:
             gate.touch()

@@ -23,8 +23,6 @@ from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import Packed, packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange, LateRows
 
-WHOLE = CoordinateRange(SINGLE_LANE, None, None)
-
 
 @dataclass(frozen=True)
 class TableReader:

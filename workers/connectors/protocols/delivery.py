@@ -12,6 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from workers.connectors.protocols.sink import AnySink
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -22,10 +24,8 @@ class Answer:
 
 
 @runtime_checkable
-class Delivery(Protocol):
+class Delivery(AnySink, Protocol):
     """A way into a sink, whatever its ability."""
-
-    kind: str
 
     def unrepresentable(self, batch: pa.RecordBatch) -> pa.Array:
         """A boolean a row of schemas.BATCH: true where the sink cannot hold this content. No I/O."""

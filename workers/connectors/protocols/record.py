@@ -11,27 +11,20 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.restores import SinkMemory
-from workers.connectors.readings import ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.protocols.sink import AnySink
+from workers.connectors.readings import CoordinateRange, Reading, Width
 
 
 @runtime_checkable
-class Record(Protocol):
+class Record(AnySink, Protocol):
     """The sink's own durable word of what it accepted. It alone can be audited and planned, and is never fired into.
 
     `needs_order`: the effect behind it is declared ordered, and it has `later_accepted` (OrderedRecord).
     """
 
-    kind: str
     needs_order: bool
-
-    def capability(self) -> Capability:
-        """What this sink can do, as tested now, not as declared."""
-        ...
-
-    def test(self) -> ConnectionReport: ...
 
     def said(self) -> SinkMemory:
         """What tells this sink as it is now from what it was: compared with what it said before, it shows a restore."""

@@ -64,6 +64,10 @@ class Fields:
     emitted: Emitted | None = None
 
 
+NOWHERE: Mapping[str, None] = dict.fromkeys(("lane", "event_id", "head", "generation", "entry", "digest"))
+"""What a log's record has no member for: only a mapping says where it is."""
+
+
 def path_get(view: Any, path: str) -> Any:
     """The value at a path; _MISSING where it is not there."""
     if path.startswith("="):
@@ -213,12 +217,7 @@ class Shape:
             op=view["op"],
             unknown=unknown,
             is_read=view["is_read"],
-            lane=None,
-            event_id=None,
-            head=None,
-            generation=None,
-            entry=None,
-            digest=None,
+            **NOWHERE,
         )
 
     def _outbox(self, view: dict[str, Any], image: Any, parse: Parse) -> Fields:
@@ -235,14 +234,9 @@ class Shape:
             key=row.get("aggregateid"),
             content=content,
             op="insert",
-            event_id=row.get("id"),
+            **{**NOWHERE, "event_id": row.get("id")},
             is_read=view["is_read"],
             unknown=unknown_members(row, self.options.placeholder),
-            lane=None,
-            head=None,
-            generation=None,
-            entry=None,
-            digest=None,
         )
 
     def _emitted(self, emitted: Emitted, parse: Parse) -> Fields:
@@ -253,12 +247,7 @@ class Shape:
             key=emitted.key,
             content=emitted.content,
             op="insert",
-            lane=None,
-            event_id=None,
-            head=None,
-            generation=None,
-            entry=None,
-            digest=None,
+            **NOWHERE,
         )
         fields.emitted = emitted
         fields.is_key_taken = emitted.is_key_taken and "key" not in self.maps
