@@ -18,7 +18,7 @@ def archive_as_row(pipeline: Pipeline) -> Row:
     return {
         "pipeline": pipeline.name,
         "is_archived": options["is_archived"],
-        "days": options["archive_days"],
+        "days": str(options["archive_days"]),
         "held": [held_as_row(one) for one in archive_held(pipeline)],
         "problems": archive_problems(pipeline) if options["is_archived"] else [],
     }
@@ -38,12 +38,12 @@ def held_as_row(held: Held) -> Row:
         "incarnation": held.incarnation,
         "above": held.above_says,
         "to": held.to_says,
-        "files": held.files,
+        "files": str(held.files),
         "events": str(held.rows),
         "bytes": str(held.bytes),
         "kept_until": held.until.isoformat(),
-        "needed_files": held.pinned,
-        "registered_files": held.registered,
+        "needed_files": str(held.pinned),
+        "registered_files": str(held.registered),
     }
 
 
@@ -54,7 +54,7 @@ def archive_lines(row: Row) -> list[str]:
         said.append("Audits write nothing to the archive: its pipeline's option is_archived is off.")
     for one in row["held"]:
         above = f"above {one['above']} " if one["above"] else ""
-        needed = f"; open items need {one['needed_files']} of them for longer" if one["needed_files"] else ""
+        needed = f"; open items need {one['needed_files']} of them for longer" if one["needed_files"] != "0" else ""
         said.append(
             f"lane {one['lane']}: {int(one['events']):,} events {above}up to {one['to']}, in {one['files']} files of "
             f"{int(one['bytes']):,} bytes, the first until {one['kept_until'][:16]} UTC{needed} ({one['incarnation']})"

@@ -12,18 +12,18 @@ class ArchiveHeldShape(serializers.Serializer):
     incarnation = serializers.CharField(help_text="The source's server, timeline and table that it was read from.")
     above = maybe(serializers.CharField, help_text="null: from the beginning.")
     to = serializers.CharField()
-    files = serializers.IntegerField()
+    files = WideField()
     events = WideField()
     bytes = WideField()
     kept_until = Moment(help_text="When the first of its files goes, unless an open item needs it.")
-    needed_files = serializers.IntegerField(help_text="Kept for longer, because an open item needs them.")
-    registered_files = serializers.IntegerField(help_text="Registered by a person, not written by an audit.")
+    needed_files = WideField(help_text="Kept for longer, because an open item needs them.")
+    registered_files = WideField(help_text="Registered by a person, not written by an audit.")
 
 
 class ArchiveShape(serializers.Serializer):
     pipeline = serializers.CharField()
     is_archived = serializers.BooleanField(help_text="Whether each audit writes to it.")
-    days = serializers.IntegerField()
+    days = WideField()
     held = ArchiveHeldShape(many=True)
     problems = serializers.ListField(
         child=serializers.CharField(), help_text="What the newest audit could not bring there, and why."

@@ -16,6 +16,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.test import Client
 from django.utils import timezone
 
 from recovery_api.archive_rows import archive_as_row
@@ -24,6 +27,7 @@ from recovery_api.selectors.archives import archive_folder
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.archives import archive_import_request
 from recovery_api.services.omissions import omission_acknowledge
+from tests.integration.control.test_commands import run as run_command
 from tests.integration.recovery.test_grounds import deliver, late_row
 from tests.integration.recovery.test_ledger import KEYS, commit, items, numbered_make, purge
 from tests.integration.recovery.world import World, run
@@ -91,7 +95,7 @@ def test_each_audit_archives_what_came_since_the_last_one(archived: World) -> No
     assert list(zip(*(table[name].to_pylist() for name in ("event_id", "op", "content")), strict=True)) == rows
     assert not list(archive_folder(world.pipeline.pk).glob(".*"))
     held = archive_as_row(world.pipeline)["held"]
-    assert [(one["above"], one["to"], one["events"], one["files"]) for one in held] == [(None, "6", "6", 2)]
+    assert [(one["above"], one["to"], one["events"], one["files"]) for one in held] == [(None, "6", "6", "2")]
 
 
 def test_a_pipeline_that_is_not_archived_keeps_no_content(archived: World) -> None:
@@ -364,7 +368,7 @@ def test_what_an_open_item_needs_stays_until_it_is_settled(archived: World) -> N
     with_losses_purged(world)
     later = timezone.now() + timedelta(days=30)
     assert archive_sweep(later) == 0
-    assert archive_as_row(world.pipeline)["held"][0]["needed_files"] == 1
+    assert archive_as_row(world.pipeline)["held"][0]["needed_files"] == "1"
     assert world.recover().outcome == RecoveryOutcome.EXACTLY_ONCE
     assert archive_sweep(later) == 1
 
@@ -434,3 +438,24 @@ def test_an_imported_content_that_is_not_what_was_judged_is_never_sent(
     plan = world.plan()
     assert (plan.batch_count, plan.batch["unknowable"]) == (0, "2")
     assert "not in the archive" in floor_says(plan)
+
+
+# -- faces ------------------------------------------------------------------------------------------------------------
+
+
+def test_page_command_and_rest_say_what_the_archive_holds(archived: World, client: Client) -> None:
+    world = archived
+    with_losses_purged(world)
+    world.audit()
+    said = run_command("archive", "show", world.pipeline.name).out
+    assert "lane 0: 9 events up to 9, in 1 files of " in said
+    assert "open items need 1 of them for longer" in said
+    person = get_user_model().objects.create(username="ada")
+    person.groups.add(Group.objects.get_or_create(name="viewer")[0])
+    client.force_login(person)
+    page = " ".join(client.get(f"/pipelines/{world.pipeline.name}/", secure=True).content.decode().split())
+    assert "What audits kept of the source, contents included" in page and "amount" not in page
+    row = client.get(f"/api/v1/pipelines/{world.pipeline.name}/archive", secure=True).json()
+    assert (row["is_archived"], row["days"], row["held"][0]["events"]) == (True, "7", "9")
+    item = client.get(f"/api/v1/pipelines/{world.pipeline.name}/items", secure=True).json()["items"][0]
+    assert "A file of the archive covers its place" in item["means"]
