@@ -90,9 +90,6 @@ class Part:
     read_to: int | None = None
     is_gone: bool = False
 
-    def holds(self, at: Coordinate) -> bool:
-        return (self.low is None or self.low <= at) and at < self.high
-
 
 def part_unusable(part: Part, incarnation: str, mapping: str, read_to: int | None) -> Unusable | None:
     """Why the part serves no source of this incarnation and mapping, whatever its file holds; None: it may.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -22,10 +23,12 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.archive_rows import archive_as_row
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.models import ArchivePart, Intent, RecoveryOutcome
 from recovery_api.selectors.archives import archive_folder
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.services.archives import archive_import_request
+from recovery_api.services.event_reads import event_read_request
 from recovery_api.services.omissions import omission_acknowledge
 from tests.integration.control.test_commands import run as run_command
 from tests.integration.recovery.test_grounds import deliver, late_row
@@ -112,6 +115,7 @@ def test_a_long_history_is_archived_part_by_part_and_audit_by_audit(
 ) -> None:
     world = archived
     monkeypatch.setattr(writing, "ROWS_A_BLOCK", 2)
+    monkeypatch.setattr(writing, "ROWS_HELD", 3)  # less than one piece of an estimate holds: cut finer
     monkeypatch.setattr(writing, "ROWS_AT_ONCE", 5)
     commit(world, KEYS)
     audit = world.audit()
@@ -459,3 +463,35 @@ def test_page_command_and_rest_say_what_the_archive_holds(archived: World, clien
     assert (row["is_archived"], row["days"], row["held"][0]["events"]) == (True, "7", "9")
     item = client.get(f"/api/v1/pipelines/{world.pipeline.name}/items", secure=True).json()["items"][0]
     assert "A file of the archive covers its place" in item["means"]
+
+
+def test_what_is_gone_at_the_source_is_read_from_the_archive_by_who_may_read_contents(
+    archived: World, client: Client
+) -> None:
+    world = archived
+    with_losses_purged(world)
+    audit = world.audit()
+    run(event_read_request(world.pipeline, "0", Coordinate(2), actor="ada", now=timezone.now(), wake=False))
+    address = f"/event/?audit={audit.id}&lane=0&at=2"
+    pages = {}
+    for role in ("viewer", "operator"):
+        person = get_user_model().objects.create(username=role)
+        person.groups.add(Group.objects.get_or_create(name=role)[0])
+        client.force_login(person)
+        pages[role] = client.get(address, secure=True, follow=True).content.decode()
+    assert all("The archive holds what an audit read here" in page for page in pages.values())
+    assert "&quot;amount&quot;: 1.5" in pages["operator"] and "&quot;amount&quot;" not in pages["viewer"]
+
+
+# -- on the engine ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+def test_on_the_engine_it_is_the_same(archived: World, spark: Any, settings: Any) -> None:
+    settings.FENCEPOST_IN_PROCESS_ROWS = 0
+    world = archived
+    with_losses_purged(world)
+    assert "2 of the missing are gone at the source, and in the archive" in world.audit().says
+    recovery = world.recover()
+    assert (recovery.outcome, recovery.landed_count) == (RecoveryOutcome.EXACTLY_ONCE, 2), recovery.says
+    assert recovery.certificate["archived"] == 2

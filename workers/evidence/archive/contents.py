@@ -5,6 +5,7 @@ The law: a content of the archive is digested again before it goes anywhere, and
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.rows import payload_of
 from workers.evidence.archive.looking import ORDER, PLACE, Archive, covered
-from workers.evidence.archive.parts import PartUnusable, part_check, part_read
+from workers.evidence.archive.parts import ARCHIVED, PartUnusable, part_check, part_read
 from workers.evidence.schemas import BATCH
 
 if TYPE_CHECKING:
@@ -51,6 +52,22 @@ def archived_read(archive: Archive, rows: pa.Table) -> Iterator[pa.RecordBatch]:
     checked: set[str] = set()
     for start in range(0, rows.num_rows, SENT_AT_ONCE):
         yield from _some(archive, rows.slice(start, SENT_AT_ONCE), checked).to_batches()
+
+
+def archived_at(archive: Archive, lane: str, at: Coordinate) -> pa.Table:
+    """What the archive holds at one coordinate and may serve: ARCHIVED rows, each content as its digest says, each once."""
+    found = [ARCHIVED.empty_table()]
+    place = pa.table({"position": [at.position], "ordinal": [at.ordinal]})
+    for part in archive.of(lane, at, at):
+        if part.file in archive.unusable or not covered(place, part)[0].as_py():
+            continue
+        with contextlib.suppress(PartUnusable):
+            part_check(part)
+            for group in part_read(part, ARCHIVED.names):
+                is_here = pc.and_(pc.equal(group["position"], at.position), pc.equal(group["ordinal"], at.ordinal))
+                found.append(group.filter(is_here).cast(ARCHIVED))
+    rows = {row["payload_digest"]: row for row in pa.concat_tables(found).to_pylist()}
+    return pa.Table.from_pylist([row for digest, row in rows.items() if payload_of(row) == digest], schema=ARCHIVED)
 
 
 def _some(archive: Archive, rows: pa.Table, checked: set[str]) -> pa.Table:

@@ -121,12 +121,18 @@ def _held(archive: Archive, lane: str, wanted: pa.Table) -> tuple[pa.Table, dict
             for place in _pairs(mine):
                 whys[place] = min(whys.get(place, why), why, key=order.index)
     held = pa.concat_tables(found).group_by([*PLACE, "digest"]).aggregate([])
-    return held, {place: why for place, why in whys.items() if place not in set(_pairs(held))}
+    there = set(_pairs(held))
+    return held, {place: why for place, why in whys.items() if place not in there}
 
 
 def covered(rows: pa.Table, part: Part) -> pa.Array:
     """Which rows lie in the part's range."""
-    return pa.array([part.holds(Coordinate(*pair)) for pair in _pairs(rows)], pa.bool_())
+    position, ordinal = rows["position"].to_numpy(), rows["ordinal"].to_numpy()
+    high = part.high
+    found = (position < high.position) | ((position == high.position) & (ordinal < high.ordinal))
+    if (low := part.low) is not None:
+        found &= (position > low.position) | ((position == low.position) & (ordinal >= low.ordinal))
+    return pa.array(found)
 
 
 def _flagged(findings: pa.Table, held: pa.Table) -> pa.Table:

@@ -31,6 +31,9 @@ from workers.evidence.schemas import HISTORY
 ROWS_AT_ONCE = 1_000_000
 """Rows that one audit archives at most, so that a first one of a long history ends."""
 PART_BYTES = 64 * 2**20
+ROWS_HELD = 4 * ROWS_A_BLOCK
+"""Of events without their contents, at once; a lane that holds more than was estimated is cut finer."""
+FINER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +192,34 @@ class _Held:
 
 def _histories(source: Source, reading: Reading, made: Part, estimated: int) -> Iterator[pa.Table]:
     """The range's events without their contents, in order, about as many at once as a part holds."""
-    pieces = source.split(reading, made.lane, math.ceil(estimated / ROWS_A_BLOCK))
-    for piece in pieces:
-        low = max((one for one in (piece.low, made.low) if one is not None), default=None)
-        high = made.high if piece.high is None else min(piece.high, made.high)
-        if low is not None and low >= high:
-            continue
-        batches = list(source.read_history(reading, CoordinateRange(made.lane, low, high), Width.FULL, with_key=True))
-        if batches:
-            yield pa.Table.from_batches(batches).select(HISTORY.names).cast(HISTORY).sort_by(ORDER)
+    pieces = math.ceil(estimated / ROWS_A_BLOCK)
+    for piece in _cut(source, reading, CoordinateRange(made.lane, made.low, made.high), pieces):
+        yield from _piece(source, reading, piece, pieces)
+
+
+def _piece(source: Source, reading: Reading, piece: CoordinateRange, pieces: int) -> Iterator[pa.Table]:
+    """One piece of the lane; cut finer where it holds many more rows than was estimated."""
+    batches, rows = [], 0
+    for batch in source.read_history(reading, piece, Width.FULL, with_key=True):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows > ROWS_HELD and len(finer := _cut(source, reading, piece, pieces * FINER)) > 1:
+            for part in finer:
+                yield from _piece(source, reading, part, pieces * FINER)
+            return
+    if batches:
+        yield pa.Table.from_batches(batches).select(HISTORY.names).cast(HISTORY).sort_by(ORDER)
+
+
+def _cut(source: Source, reading: Reading, within: CoordinateRange, pieces: int) -> list[CoordinateRange]:
+    """About `pieces` ranges of the whole lane, as far as they lie in `within`."""
+    found = []
+    for one in source.split(reading, within.lane, pieces):
+        low = max((at for at in (one.low, within.low) if at is not None), default=None)
+        high = min((at for at in (one.high, within.high) if at is not None), default=None)
+        if low is None or high is None or low < high:
+            found.append(CoordinateRange(within.lane, low, high))
+    return found
 
 
 def _with_contents(source: Source, reading: Reading, events: pa.Table) -> Iterator[pa.Table]:
