@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from recovery_api.domain.archives import Unusable, unusable_says
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.rows import payload_of
 from workers.evidence.archive.looking import ORDER, PLACE, Archive, covered
-from workers.evidence.archive.parts import ARCHIVED, PartUnusable, part_check, part_read
+from workers.evidence.archive.parts import ARCHIVED, PartUnusable, is_as_digested, part_check, part_read
 from workers.evidence.schemas import BATCH
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def archived_at(archive: Archive, lane: str, at: Coordinate) -> pa.Table:
                 is_here = pc.and_(pc.equal(group["position"], at.position), pc.equal(group["ordinal"], at.ordinal))
                 found.append(group.filter(is_here).cast(ARCHIVED))
     rows = {row["payload_digest"]: row for row in pa.concat_tables(found).to_pylist()}
-    return pa.Table.from_pylist([row for digest, row in rows.items() if payload_of(row) == digest], schema=ARCHIVED)
+    return pa.Table.from_pylist([row for row in rows.values() if is_as_digested(row)], schema=ARCHIVED)
 
 
 def _some(archive: Archive, rows: pa.Table, checked: set[str]) -> pa.Table:
@@ -108,10 +107,11 @@ def _must_be_judged(rows: pa.Table, held: pa.Table, why: Unusable) -> None:
         (row["position"], row["ordinal"]): row["payload_digest"] for row in rows.drop_columns(["lane"]).to_pylist()
     }
     for event in held.to_pylist():
-        if payload_of(event) != judged.pop((event["position"], event["ordinal"])):
+        place = event["position"], event["ordinal"]
+        if not is_as_digested({**event, "payload_digest": judged[place]}):
             why = Unusable.ALTERED
-            judged[event["position"], event["ordinal"]] = b""
             break
+        del judged[place]
     if judged:
         position, ordinal = next(iter(judged))
         problem = unusable_says({why.value: 1})

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from recovery_api.domain.archives import Part, Unusable, part_unusable
 from recovery_api.domain.coordinates import Coordinate
 from workers.connectors.readings import Reading
-from workers.evidence.archive.parts import PartUnusable, part_check, part_read
+from workers.evidence.archive.parts import PartUnusable, is_as_digested, part_check, part_read
+from workers.evidence.schemas import BATCH
 
 PLACE = ["position", "ordinal"]
 ORDER = [(name, "ascending") for name in PLACE]
@@ -112,9 +113,9 @@ def _held(archive: Archive, lane: str, wanted: pa.Table) -> tuple[pa.Table, dict
         try:
             if why is None:
                 part_check(part)
-                for rows in part_read(part, [*PLACE, "payload_digest"]):
-                    rows = rows.rename_columns([*PLACE, "digest"]).cast(wanted.schema)
-                    found.append(mine.join(rows, [*PLACE, "digest"], join_type="left semi").select(wanted.column_names))
+                genuine, false = _found_in(part, mine)
+                found.append(genuine)
+                whys |= dict.fromkeys(_pairs(false), Unusable.ALTERED)
         except PartUnusable as error:
             (why,) = error.args
         if why is not None:
@@ -123,6 +124,24 @@ def _held(archive: Archive, lane: str, wanted: pa.Table) -> tuple[pa.Table, dict
     held = pa.concat_tables(found).group_by([*PLACE, "digest"]).aggregate([])
     there = set(_pairs(held))
     return held, {place: why for place, why in whys.items() if place not in there}
+
+
+def _found_in(part: Part, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Those of `wanted` that the part holds: with a content that has that digest, and with one that has not.
+
+    Raises: PartUnusable.
+    """
+    genuine, false = [wanted.slice(0, 0)], [wanted.slice(0, 0)]
+    keys = [*PLACE, "payload_digest"]
+    asked = wanted.rename_columns(keys)
+    for group in part_read(part, [*BATCH.names, "payload_digest"]):
+        met = group.join(asked, keys, join_type="left semi").select(group.column_names)
+        if met.num_rows:
+            is_genuine = pa.array([is_as_digested(row) for row in met.to_pylist()], pa.bool_())
+            rows = met.select(keys).rename_columns(wanted.column_names).cast(wanted.schema)
+            genuine.append(rows.filter(is_genuine))
+            false.append(rows.filter(pc.invert(is_genuine)))
+    return pa.concat_tables(genuine), pa.concat_tables(false)
 
 
 def covered(rows: pa.Table, part: Part) -> pa.Array:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recovery_api.domain.archives import Part, Unusable
+from recovery_api.domain.errors import Unsuitable
+from workers.connectors.rows import payload_of
 from workers.evidence.schemas import COORDINATE, HISTORY
 
 ARCHIVED = pa.schema([*COORDINATE, *(HISTORY.field(name) for name in HISTORY.names[3:]), ("content", pa.string())])
@@ -90,6 +93,14 @@ def files_missing(parts: Iterable[Part]) -> int:
         except OSError:
             missing += 1
     return missing
+
+
+def is_as_digested(event: Mapping[str, Any]) -> bool:
+    """Whether a row's operation, key and content have the payload digest that stands beside them."""
+    try:
+        return bool(payload_of(event) == event["payload_digest"])
+    except Unsuitable:
+        return False
 
 
 def part_read(part: Part, columns: list[str]) -> Iterator[pa.Table]:
