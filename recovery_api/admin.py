@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from recovery_api.models import (
     AcknowledgedOmission,
+    ArchivePart,
     Audit,
     Claim,
     Drill,
@@ -81,6 +82,7 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("pipeline", "lane", "position", "ordinal", "word", "is_content_gone", "first_seen_at", "settled_by"),
         ("word", "is_content_gone", "settled_by"),
     ),
+    ArchivePart: (("pipeline", "lane", "low_position", "high_position", "rows", "expires_at", "gone_at"), ()),
     OmissionPreview: (("id", "pipeline", "way", "created_by", "created_at", "confirmed_at"), ("way",)),
     PreviewedOmission: (("preview", "line", "lane", "position", "ordinal", "event_id", "word"), ("word",)),
     Drill: (("id", "sink", "state", "requested_by", "requested_at", "finished_at"), ("state",)),

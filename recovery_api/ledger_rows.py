@@ -9,6 +9,7 @@ from recovery_api.domain.findings import finding_means
 from recovery_api.domain.frontiers import coordinate_from_row
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.models import LedgerItem, LedgerLane
+from recovery_api.selectors.archives import is_covered
 from recovery_api.selectors.ends import source_spelling
 
 Row = dict[str, Any]
@@ -16,11 +17,15 @@ Row = dict[str, Any]
 GONE_MEANS = "Its row is gone at the source, content and all: no recovery can send it."
 
 
+ARCHIVED_MEANS = "Its row is gone at the source. A file of the archive covers its place: plan, to see whether it can be sent from there."
+
+
 def item_as_row(item: LedgerItem) -> Row:
     """One item. `content_gone`: the source does not hold it any more; `means` says what that comes to."""
     held = Coordinate(item.position, item.ordinal)
     word = ItemWord(item.word)
-    gone = f" {GONE_MEANS}" if item.is_content_gone and word is ItemWord.LOST and item.settled_at is None else ""
+    is_gone = item.is_content_gone and word is ItemWord.LOST and item.settled_at is None
+    gone = f" {ARCHIVED_MEANS if is_covered(item) else GONE_MEANS}" if is_gone else ""
     means = finding_means("lost", "", True, False) if item.is_acknowledged else word.means
     return {
         "pipeline": item.pipeline.name,

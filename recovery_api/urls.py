@@ -7,6 +7,7 @@ from django.urls import path, re_path
 import recovery_api.converters  # noqa: F401  registers `end_name`
 from recovery_api.views import (
     about,
+    archives,
     audits,
     ends,
     event_reads,
@@ -67,6 +68,7 @@ urlpatterns = [
         name="api-pipeline-omission-withdraw",
     ),
     path("pipelines/<end_name:name>/items", ledger.PipelineItems.as_view(), name="api-pipeline-items"),
+    path("pipelines/<end_name:name>/archive", archives.PipelineArchive.as_view(), name="api-pipeline-archive"),
     path("pipelines/<end_name:name>/ledger", ledger.PipelineLedger.as_view(), name="api-pipeline-ledger"),
     path(
         "pipelines/<end_name:name>/omission-previews",

@@ -100,7 +100,8 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     """Offers again every intent whose worker went silent, wakes workers for what waits; lapses old approvals.
 
     Audits that are due are asked for first, so that workers are woken for them, too. Recoveries that nobody works on are
-    settled; omissions and contents that somebody read go when their time is over; drills that are due are asked for.
+    settled; omissions, contents that somebody read and files of the archive go when their time is over; drills that are due
+    are asked for.
     `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
     proves nothing yet: whoever lives beats within seconds, and the next sweep sees it.
     """
@@ -112,6 +113,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.plans import plans_sweep
     from recovery_api.services.schedules import schedules_sweep
     from recovery_api.services.workers import workers_forget
+    from workers.recovery.archiving import archive_sweep
 
     if has_slept:
         intents_wake(now)
@@ -124,3 +126,4 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     event_contents_purge(now)
     drills_sweep(now)
     workers_forget(now)
+    archive_sweep(now)

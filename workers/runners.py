@@ -30,6 +30,7 @@ from workers.faults import Point, crash_point
 from workers.heart import Heart, Report, WorkStopped, intent_give_back
 from workers.passing import passing_error
 from workers.recovery import (
+    archive_importing,
     auditing,
     connections,
     dead_letters,
@@ -165,6 +166,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
         IntentAction.SETTLE: settling.settle_run,
         IntentAction.EVENT_READ: reading.event_read,
         IntentAction.OMISSION_LOOK_UP: dead_letters.export_look_up,
+        IntentAction.ARCHIVE_IMPORT: archive_importing.archive_import,
         IntentAction.SINK_READ: sink_readings.sink_read,
         IntentAction.SINK_INSTALL: sink_readings.sink_install,
         IntentAction.DRILL: drill_run,

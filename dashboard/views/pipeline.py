@@ -15,6 +15,7 @@ from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.lanes import lanes_of
 from dashboard.views.sink_readings import reading_context
+from recovery_api.archive_rows import archive_shown
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.kinds import retention_of
@@ -64,6 +65,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         **history,
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
+        "archive": archive_shown(found),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

@@ -212,6 +212,7 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-pipeline-generations", "GET"): Permission.SEE,
     ("api-pipeline-claims", "GET"): Permission.SEE,
     ("api-pipeline-items", "GET"): Permission.SEE,
+    ("api-pipeline-archive", "GET"): Permission.SEE,
     ("api-pipeline-ledger", "GET"): Permission.SEE,
     ("api-pipeline-ledger", "POST"): Permission.ACKNOWLEDGE,
     ("api-audits", "GET"): Permission.SEE,
@@ -233,6 +234,7 @@ WITHDRAWING: Mapping[str, Permission] = {
     "sink_install": Permission.CONFIGURE,
     "event_read": Permission.READ_CONTENT,
     "omission_look_up": Permission.ACKNOWLEDGE,
+    "archive_import": Permission.CONFIGURE,
     "drill": Permission.AUDIT,
 }
 """What withdrawing queued work of an action needs, beyond its route, on pages and by REST: as much as asking for it did."""

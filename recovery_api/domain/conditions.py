@@ -75,6 +75,7 @@ class PlanEvidence:
     undisciplined_paths: Sequence[UndisciplinedPath] = ()
     later: LaterKeys | None = None
     """None: the sink's effect needs no order."""
+    lost_below_floor_says: str = ""
     lands_behind_later: bool = False
     """The batch is added to rows without a fence, and something later than its first event is accepted already."""
 
@@ -367,8 +368,9 @@ def _floor(evidence: PlanEvidence) -> Condition:
             asks,
             False,
             f"{evidence.lost_below_floor_count} events the source no longer holds were never accepted. "
-            "Their content is gone and is not guessed.",
-            "Restore them from a journal, or acknowledge them with a reason.",
+            f"Their content is gone and is not guessed. {evidence.lost_below_floor_says}".strip(),
+            "Let a person decide, which is recorded: abandon them, or accept them as lost, by acknowledging them with that "
+            "as the reason (omissions acknowledge).",
             warning="the source dropped events that never reached the sink",
         )
     if evidence.unknown_below_floor_count:

@@ -18,7 +18,7 @@ class LaneCounts:
 
     Of what earlier audits saw: `justified_earlier`: entries whose commit they saw, and whose row is gone.
     `lost_remembered`: lost events that the source does not hold any more, `acknowledged_remembered` of them
-    acknowledged. `unjudged_remembered`: open ones that could not be judged as the pipeline is registered now.
+    acknowledged, `lost_archived` of them with their content in the archive. `unjudged_remembered`: open ones that could not be judged as the pipeline is registered now.
 
     Of a record that knows only ids: `absent_trimmed`, `absent_untimed`, `absent_unreadable`: obligations without an
     entry, of which nothing shows whether they were accepted (the row may be gone; the commit time is not known; ids that
@@ -49,6 +49,7 @@ class LaneCounts:
     justified_earlier: int = 0
     lost_remembered: int = 0
     acknowledged_remembered: int = 0
+    lost_archived: int = 0
     unjudged_remembered: int = 0
     rows_by_coordinate: int = 0
     coordinates_repeated: int = 0

@@ -57,6 +57,7 @@ class EventKind(StrEnum):
     OMISSION_ACKNOWLEDGED = "omission acknowledged", "A coordinate was taken out of the obligation."
     OMISSION_WITHDRAWN = "omission withdrawn", "The coordinate is owed again."
     LEDGER_DECIDED = "ledger decided", "Somebody decided that nothing is owed where no audit saw what was committed."
+    ARCHIVE_REGISTERED = "archive registered", "Somebody registered files of the source's events in the archive."
     SINK_RESTORED = "sink restored", "The sink lies behind what it said before; certificates are void."
     SINK_CLEARED = "sink cleared", "After a restore: counter raised, full audit run."
     WORK_FAILED = "work failed", "An intent ended with an error."

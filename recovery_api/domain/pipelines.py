@@ -92,6 +92,21 @@ OPTIONS = PipelineOptions(
             None,
             minimum=1,
         ),
+        Option(
+            "is_archived",
+            "Whether each audit writes what it reads, contents included, to the archive, so that what the source drops can "
+            "still be sent. Contents then lie in the evidence folder, for archive_days.",
+            "boolean",
+            False,
+        ),
+        Option(
+            "archive_days",
+            "How long a file of the archive is kept. What an open item needs is kept longer.",
+            "integer",
+            30,
+            minimum=1,
+            maximum=3660,
+        ),
         Option("owner", "Who answers for this pipeline: a team, a person, a channel."),
     ),
 )

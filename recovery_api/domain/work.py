@@ -141,6 +141,15 @@ class IntentAction(StrEnum):
         3,
         ("preview",),
     )
+    ARCHIVE_IMPORT = (
+        "archive_import",
+        "Registering files in the archive",
+        "Read a person's files and keep what they hold. Writes only to the archive; a crash leaves files that go by themselves.",
+        "default",
+        Urgency.WAITED_FOR,
+        3,
+        ("files",),
+    )
     DRILL = (
         "drill",
         "Drill",

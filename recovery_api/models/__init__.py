@@ -1,5 +1,6 @@
 """The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
 
+from recovery_api.models.archives import ArchivePart
 from recovery_api.models.audits import Audit, AuditStatus
 from recovery_api.models.blocks import LedgerBlock, LedgerReading
 from recovery_api.models.drills import Drill, DrillState
@@ -31,6 +32,7 @@ __all__ = [
     "LIVE_STATES",
     "WAITING_STATES",
     "AcknowledgedOmission",
+    "ArchivePart",
     "Audit",
     "AuditStatus",
     "Claim",

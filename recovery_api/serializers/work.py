@@ -18,7 +18,7 @@ RESULT: dict[str, Any] = {
     "description": "By action. audit: `audit`, its `status` and `exit_code`. plan: `plan`, its `state` and `digest`. "
     "recover: `recovery` and its `outcome`. drill: `drill` and its `verdict`. settle: what became of it, in `says`. "
     "connection_test: the report, as a source or a sink keeps it. sink_read, sink_install, event_read: what was read or "
-    "done. omission_look_up: `preview` and its `counts`. Withdrawn work: `cancelled_by`.",
+    "done. omission_look_up: `preview` and its `counts`. archive_import: `files`, `events`. Withdrawn work: `cancelled_by`.",
     "properties": {
         "audit": UUID,
         "status": TEXT,

@@ -37,22 +37,23 @@ class Slice:
 
 BATCH_COLUMNS = [
     *("finding", "lane", "position", "ordinal"),
-    *("is_acknowledged", "is_retained", "is_keyed_hidden", "history_digest"),
+    *("is_acknowledged", "is_retained", "is_archived", "is_keyed_hidden", "history_digest"),
 ]
 """What `batch_rows` looks at."""
 
 
 def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table:
-    """What a re-drive sends of `findings`: lost, still held by the source, not acknowledged, deliverable by identity.
+    """What a re-drive sends of `findings`: lost, held by the source or the archive, not acknowledged, deliverable by identity.
 
-    Returns columns lane, position, ordinal, payload_digest, in coordinate order.
+    Returns columns lane, position, ordinal, payload_digest, is_archived, in coordinate order.
     """
+    is_archived = pc.fill_null(findings["is_archived"], False)
     wanted = pc.and_(
-        pc.and_(pc.equal(findings["finding"], "lost"), findings["is_retained"]),
+        pc.and_(pc.equal(findings["finding"], "lost"), pc.or_(findings["is_retained"], is_archived)),
         pc.and_(pc.invert(findings["is_acknowledged"]), pc.invert(findings["is_keyed_hidden"])),
     )
-    rows = findings.filter(wanted).select(["lane", "position", "ordinal", "history_digest"])
-    rows = rows.rename_columns(["lane", "position", "ordinal", "payload_digest"])
+    rows = findings.filter(wanted).select(["lane", "position", "ordinal", "history_digest", "is_archived"])
+    rows = rows.rename_columns(["lane", "position", "ordinal", "payload_digest", "is_archived"])
     if excluded is not None and excluded.num_rows:
         rows = rows.join(excluded, ["lane", "position", "ordinal"], join_type="left anti")
     return rows.sort_by([("position", "ascending"), ("ordinal", "ascending")])

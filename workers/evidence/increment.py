@@ -36,6 +36,7 @@ from recovery_api.domain.ledger.lanes import LaneKnown
 from workers.connectors.protocols.record import FollowedRecord, Record
 from workers.connectors.readings import CoordinateRange, LaneReading
 from workers.evidence import schemas
+from workers.evidence.archive.looking import archive_look_again
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
 from workers.evidence.kernel import LaneQuestion
@@ -222,6 +223,7 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
         block = block_join(segment.kept)
         findings = _kept_rows(parts, schemas.FINDING, segment, block)
         Path(spec.evidence).mkdir(parents=True, exist_ok=True)
+        findings, archived, unarchived = archive_look_again(spec.archive, segment.range_.lane, findings)
         part_write(spec.evidence, f"part-{place:05d}", findings)
         batch = batch_rows(findings, spec.excluded)
         found[place] = {
@@ -234,6 +236,8 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
             "stranded": 0,
             "waiting": _lowest_owed(findings),
             "earlier": dict(block.committed),
+            "archived": archived,
+            "unarchived": unarchived,
         }
         if segment.range_.lane not in spec.earlier:
             del found[place]["earlier"]

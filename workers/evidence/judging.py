@@ -65,6 +65,7 @@ def ends_judge(
         kept=opened.kept if opened else {},
         admitted_now=admitted_now(sink_reading),
         admitted_then=opened.admitted_then if opened else {},
+        archive=request.archive,
     )
     progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
     identity, followed = None, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from workers.connectors.rows import inside
 from workers.evidence import schemas
 from workers.evidence.acknowledged import acknowledged_narrow, acknowledged_write
 from workers.evidence.approval import approval_compare
+from workers.evidence.archive.looking import Archive, archive_look
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import range_judge_by_blocks
 from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
@@ -95,6 +96,8 @@ class MeetSpec:
     kept: Mapping[str, Kept] = field(default_factory=dict)
     admitted_now: int | None = None
     admitted_then: Mapping[str, int | None] = field(default_factory=dict)
+    archive: Archive | None = None
+    """Where the contents of lost events are looked for that the source does not hold any more."""
     """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
 
     @property
@@ -155,6 +158,11 @@ def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
         )
     else:
         verdict, accepted = judge(range_, history, accepted)
+    if spec.archive is not None:
+        findings, told["archived"], told["unarchived"] = archive_look(
+            spec.archive, range_.lane, verdict.findings, history
+        )
+        verdict = replace(verdict, findings=findings)
     if remembered is not None:
         told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
     batch = batch_rows(verdict.findings, spec.excluded)

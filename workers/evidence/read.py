@@ -23,6 +23,7 @@ from recovery_api.domain.ledger.lanes import LaneFound, LaneKnown
 from recovery_api.domain.schedules import PinnedLane
 from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import CursorReading, LaneReading, Reading, SafeFrontier, Width
+from workers.evidence.archive.looking import Archive, told_sum
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.duplicates import Generations, generations_read
 from workers.evidence.grounds import (
@@ -103,6 +104,8 @@ class AuditRequest:
     ledger: Ledger | None = None
     clock: Callable[[], datetime] = _utc_now
     delivery: EndSpec | None = None
+    archive: Archive | None = None
+    """Where contents are looked for that the source does not hold any more. None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,8 @@ class Evidence:
     ids_attested_by: str = ""
     record_read_at: datetime = field(default_factory=_utc_now)
     followed: Followed | None = None
+    unarchived: Mapping[str, int] = field(default_factory=dict)
+    """By domain.archives.Unusable: how many lost events are gone at the source and cannot be sent from the archive."""
     sink_release: Callable[[], None] = field(default=lambda: None)
 
     def spell(self, coordinate: Coordinate) -> str:
@@ -193,6 +198,8 @@ def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., N
         record_read_at = request.clock()
         sink_reading = held_at_sink.enter_context(sink.hold_snapshot(generation=request.generation))
         source_reading = held.enter_context(source.hold_snapshot())
+        if request.archive is not None:  # by what the source says of itself now, whatever a plan pinned
+            request = replace(request, archive=request.archive.opened(source_reading))
         source_reading = pinned_apply(source_reading, pinned.safe, not request.proven, pinned.own)
         source_reading = replace(source_reading, handle={**source_reading.handle, "pinned": pinned.handle})
         if request.proven:
@@ -303,7 +310,7 @@ def _evidence(
             lane,
             f,
             reading,
-            fold(summary["counts"] for summary in mine),
+            replace(fold(summary["counts"] for summary in mine), lost_archived=told_sum(mine)[0]),
             fingerprint_join(*(summary["history"] for summary in mine)),
             sum(summary["stranded"] for summary in mine),
             late,
@@ -331,6 +338,7 @@ def _evidence(
             if summary["batch_count"]
         ),
         opened=opened,
+        unarchived=told_sum(summaries)[1],
         items_open=sum(summary["ledger"]["open"] for summary in summaries if "ledger" in summary),
     )
 

@@ -61,6 +61,7 @@ FINDING = pa.schema(
         ("accepted_count", pa.int64()),
         ("is_acknowledged", pa.bool_()),
         ("is_retained", pa.bool_()),  # lost: the source still holds it; false: only the journal does
+        ("is_archived", pa.bool_()),  # lost, not retained: the archive holds its content, as judged, and it may be sent
         ("is_in_journal", pa.bool_()),  # lost: the journal holds it too; false: the journal fell behind the source
         ("journal_entry", pa.int64()),  # its committed order in the journal
         ("is_keyed_hidden", pa.bool_()),  # lost by payload, and the sink holds this coordinate with other content

@@ -21,6 +21,7 @@ from recovery_api.services.plans import plans_lapse
 from recovery_api.services.schedules import schedule_forget, schedule_pin
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import evidence_read
+from workers.recovery.archiving import archive_discard, archive_keep, archive_run
 from workers.recovery.ends import (
     evidence_directory,
     evidence_forget,
@@ -104,12 +105,26 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     )
     request = replace(request, is_followed=True, known=None if is_full else known_get(pipeline, epoch))
     with session_open(intent) as session, evidence_read(session, request, report) as found:
-        pass
-    report(step="recording")
-    paths = paths_read(pipeline)
-    with transaction.atomic():
-        audit_write(pipeline, found, started_at=started_at, is_full=is_rebased, paths=paths, intent=intent)
-        learned_keep(pipeline, found, epoch)
+        archived = archive_run(pipeline, found, report)
+    unneeded = archived.parts if archived else []
+    try:
+        report(step="recording")
+        paths = paths_read(pipeline)
+        with transaction.atomic():
+            audit = audit_write(
+                pipeline,
+                found,
+                started_at=started_at,
+                is_full=is_rebased,
+                paths=paths,
+                intent=intent,
+                archived=archived,
+            )
+            learned_keep(pipeline, found, epoch)
+            another = archive_keep(pipeline, audit, archived, now_get())
+        unneeded = another
+    finally:
+        archive_discard(unneeded)
 
 
 def _pin_only(intent: Intent, report: Any) -> None:

@@ -26,6 +26,7 @@ from recovery_api.domain.ledger.epochs import epoch_digest
 from recovery_api.domain.restores import RestoreFinding
 from recovery_api.domain.schedules import PinnedLane
 from recovery_api.models import Intent, Pipeline, Plan, Sink, Source
+from recovery_api.selectors.archives import archive_parts, source_mapping
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
@@ -44,6 +45,7 @@ from workers.connectors.protocols.record import Record
 from workers.connectors.readings import LaneReading, SafeFrontier, Width
 from workers.connectors.registry import delivery_make, record_make
 from workers.connectors.tested import capability_tested
+from workers.evidence.archive.looking import Archive
 from workers.evidence.batch import batch_held
 from workers.evidence.folder import folder_probe
 from workers.evidence.grounds import Earlier, Remembered
@@ -158,7 +160,14 @@ def request_make(
         excluded=excluded,
         ledger=ledger_make(pipeline, is_rebased),
         clock=now_get,
+        archive=archive_of(pipeline),
     )
+
+
+def archive_of(pipeline: Pipeline) -> Archive | None:
+    """Where contents are looked for that the source does not hold any more. None: nothing was ever archived."""
+    parts = archive_parts(pipeline)
+    return Archive(parts, source_mapping(pipeline.source)) if parts else None
 
 
 def ledger_make(pipeline: Pipeline, is_rebased: bool = False) -> Ledger:

@@ -216,7 +216,7 @@ def _classes(table: pa.Table, unsent: set[Place]) -> list[str]:
     fits = {
         EvidenceClass.ACKNOWLEDGED: table["is_acknowledged"],
         EvidenceClass.TRIMMED: pa.array(is_absent),
-        EvidenceClass.UNKNOWABLE: pc.invert(table["is_retained"]),
+        EvidenceClass.UNKNOWABLE: pc.invert(pc.or_(table["is_retained"], pc.fill_null(table["is_archived"], False))),
         EvidenceClass.ALTERED_AT_THE_SINK: table["is_keyed_hidden"],
         EvidenceClass.NOT_REPRESENTABLE: _among(table, unsent),
     }

@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from django.utils import timezone
 
 from recovery_api.domain.actors import by
+from recovery_api.domain.archives import sent_says, unusable_says
 from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
@@ -25,6 +26,7 @@ from recovery_api.selectors.recoveries import plan_strategy, recovery_attested
 from workers.evidence.pinning import BEFORE_EVERYTHING
 from workers.evidence.read import Evidence
 from workers.evidence.store import parts_of
+from workers.recovery.archiving import fired_from_archive
 from workers.recovery.ends import paths_read
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
@@ -55,7 +57,9 @@ def start_positions(found: Evidence) -> dict[str, Coordinate]:
 def not_as_approved(found: Evidence) -> str | None:
     """Why the batch read under the claim is not the approved one, or None."""
     approval = found.approval or {}
-    return approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
+    complaint = approval_refusal(approval.get("not_approved", 0), approval.get("unexplained", 0))
+    why = unusable_says(found.unarchived)
+    return f"{complaint} {why}" if complaint and why else complaint
 
 
 def overtaken(session: Any, plan: Plan, found: Evidence) -> str | None:
@@ -102,6 +106,7 @@ def outcome_of(
     if audit is None:
         return RecoveryOutcome.UNKNOWN, "It was never verified: nothing may be concluded."
     hidden = _hidden(audit)
+    archived = fired_from_archive(recovery)
     outcome = outcome_conclude(
         Verified(
             is_known=audit.status != AuditStatus.UNKNOWN,
@@ -114,7 +119,8 @@ def outcome_of(
             is_of_kept=audit.status == AuditStatus.NOTHING_OWED_OF_KEPT,
         )
     )
-    return outcome.value, _outcome_says(outcome, recovery, audit, hidden)
+    says = [_outcome_says(outcome, recovery, audit, hidden), sent_says(archived)]
+    return outcome.value, " ".join(one for one in says if one)
 
 
 def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: int) -> str:
@@ -166,9 +172,10 @@ def _outcome_says(outcome: Outcome, recovery: Recovery, audit: Audit, hidden: in
 
 
 def _gone(audit: Audit) -> int:
-    """Owed events, acknowledged ones apart, that the source does not hold any more."""
+    """Owed events, acknowledged ones apart, that neither the source nor the archive holds any more."""
     counts = [lane["counts"] for lane in audit.lanes.values()]
-    return sum(int(one.get("lost_remembered", 0)) - int(one.get("acknowledged_remembered", 0)) for one in counts)
+    names = {"lost_remembered": 1, "acknowledged_remembered": -1, "lost_archived": -1}
+    return sum(sign * int(one.get(name, 0)) for one in counts for name, sign in names.items())
 
 
 def _events(count: int) -> str:
@@ -201,6 +208,7 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
         "attestations": recovery_attested(recovery),
         "landed": recovery.landed_count,
         "absorbed": recovery.absorbed_count,
+        "archived": fired_from_archive(recovery),
         "requested_by": recovery.requested_by,
         "reason": recovery.reason,
         "claims": [

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.archives import archived_says
 from recovery_api.domain.attestations import LATER_EVENTS_CONFIRMED, attested_says
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.conditions import Condition, PlanEvidence, conditions_judge, warnings_says
@@ -31,6 +32,7 @@ from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.evidence.batch import batch_of_part, batch_without, parts_split, unrepresentable_read
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence, evidence_read
+from workers.recovery.archiving import batch_archived, unrecoverable_says
 from workers.recovery.ends import (
     capability_of,
     evidence_directory,
@@ -67,6 +69,7 @@ def plan_run(intent: Intent, report: Any) -> None:
         content = batch_inspect(session, found)
         later = later_keys_count(session, found.directory) if sink.needs_order else None
         found = batch_without(found, unrepresentable_read(found.directory))
+        archived = batch_archived(found)
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
         parts = parts_split(found, limit)
     report(step="recording")
@@ -105,6 +108,7 @@ def plan_run(intent: Intent, report: Any) -> None:
                 lane: {name: str(value) for name, value in one.fingerprint.items()} for lane, one in found.lanes.items()
             },
             "parts": [frontier_as_row(part) for part in parts],
+            "archived": str(archived),
             "later_keys": {"count": str(later.count), "first": list(later.first)} if later else None,
             "weaknesses": weaknesses(found, judged, paths),
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
@@ -132,7 +136,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             frontier=frontier,
             conditions=rows,
             batch_count=found.batch_count,
-            says=_says(classes, found, total, conditions, len(parts)),
+            says=_says(classes, found, total, conditions, len(parts), archived),
             now=timezone.now(),
             intent=intent,
             listing=listing_rows(found),
@@ -163,7 +167,12 @@ def _plan_evidence(found: Evidence, unrepresentable: int) -> PlanEvidence:
         frontier_is_safe=all(one.coordinate is not None for one in safe) or not any(c.history_rows for c in counts),
         safe_frontier_says=" ".join(dict.fromkeys(one.says for one in safe)),
         safe_frontier_weakness=" ".join(dict.fromkeys(one.weakness for one in safe if one.weakness)) or None,
-        lost_below_floor_count=sum(one.floor_uncovered for one in counts),
+        lost_below_floor_count=max(
+            sum(one.floor_uncovered - one.lost_archived - one.acknowledged_remembered for one in counts),
+            sum(one.lost_remembered - one.lost_archived - one.acknowledged_remembered for one in counts),
+            0,
+        ),
+        lost_below_floor_says=unrecoverable_says(found),
         unknown_below_floor_count=sum(one.justification_unknown for one in counts),
         unrepresentable_count=unrepresentable,
         stranded_count=sum(one.stranded for one in found.lanes.values()),
@@ -214,7 +223,14 @@ def _ends_bound(spec: MeetSpec) -> dict[str, Any]:
     return {name: deciding(end.kind, end.options) for name, end in ends.items()}
 
 
-def _says(classes: Mapping[str, int], found: Evidence, total: Total, conditions: list[Condition], parts: int) -> str:
+def _says(
+    classes: Mapping[str, int],
+    found: Evidence,
+    total: Total,
+    conditions: list[Condition],
+    parts: int,
+    archived: int,
+) -> str:
     at = ", ".join(found.spell(one.frontier) for lane, one in found.lanes.items() if lane in found.source_reading.lanes)
     sent, unsent = sent_count(classes), unsent_says(classes)
     if not sent:
@@ -222,4 +238,4 @@ def _says(classes: Mapping[str, int], found: Evidence, total: Total, conditions:
     split = f" in {parts} parts, each with its own claim" if parts > 1 else ""
     events = f"{sent:,} {'event is' if sent == 1 else 'events are'}"
     says = f"{events} missing up to {at} and would be sent{split}."
-    return " ".join(part for part in (says, unsent, warnings_says(conditions)) if part)
+    return " ".join(part for part in (says, archived_says(archived), unsent, warnings_says(conditions)) if part)

@@ -18,15 +18,21 @@ from workers.connectors.protocols.record import IdRecord, Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading, RecordIds, Width
 from workers.connectors.registry import record_make, source_make
+from workers.evidence.archive.contents import archived_at
+from workers.evidence.archive.parts import ARCHIVED
 from workers.evidence.kernel.ids import ids_canonical
 from workers.evidence.schemas import COORDINATE, HISTORY
+from workers.recovery.ends import archive_of
 
 ROWS_SHOWN = 20
 """Rows of one end at one coordinate; where P4 does not hold there may be many."""
 
 
 def event_read(intent: Intent, report: Any) -> None:
-    """Read the record's entries first, the source's last (as an audit does), and end the intent with both."""
+    """Read the record's entries first, the source's last (as an audit does), and end the intent with both.
+
+    What the source does not hold any more is read from the archive, where that may serve it.
+    """
     pipeline, given = intent.pipeline, intent.arguments
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     range_ = _only(given["lane"], coordinate)
@@ -53,10 +59,16 @@ def event_read(intent: Intent, report: Any) -> None:
                 text = batch.column("content")[0].as_py()
                 content = None if text is None else text.encode("utf-8", "surrogatepass")
                 break
+        archived = ARCHIVED.empty_table()
+        if not committed and (archive := archive_of(pipeline)) is not None:
+            archived = archived_at(archive.opened(reading), given["lane"], coordinate)
+            if archived.num_rows and (text := archived["content"][0].as_py()) is not None:
+                content = text.encode("utf-8", "surrogatepass")
     found = {
         "coordinate": coordinate_format(coordinate, source.spelling),
         "source": {"identity": source_identity, "rows": committed},
         "sink": {"identity": sink_identity, "rows": accepted, "is_by_identity": wanted is not None},
+        "archive": {"rows": _shown(archived.select(HISTORY.names).to_batches())},
         "content": None if content is None else _facts(content),
     }
     is_brought = content is not None and len(content) <= CONTENT_LIMIT_BYTES

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
+from recovery_api.domain.archives import unusable_says
 from recovery_api.domain.conditions import UndisciplinedPath, undisciplined_weaknesses
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
@@ -27,6 +28,7 @@ from recovery_api.services.omissions import omissions_accepted
 from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.acknowledged import acknowledged_read
 from workers.evidence.read import Evidence, LaneEvidence
+from workers.recovery.archiving import Archived, archived_lane_says, archived_row
 from workers.recovery.cursors import cursor_row
 from workers.recovery.following import reach_says
 from workers.recovery.ledger import decided_given, is_seen_below, ledger_doubts, ledger_learn, ledger_row
@@ -55,11 +57,13 @@ def audit_write(
     recovery: Recovery | None = None,
     but: Plan | None = None,
     attested: Sequence[str] = (),
+    archived: Archived | None = None,
 ) -> Audit:
     """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
 
     `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
     reading was made for, which late rows do not void. `attested`: what a verdict of a recovery without a fence rests on.
+    `archived`: what of it came to the archive; None: the pipeline has none.
     """
     judged = lane_verdicts(found, attested)
     total = verdict_total(judged)
@@ -82,6 +86,8 @@ def audit_write(
                 *_duplicates_says(found),
                 *_gaps_says(found),
                 *_above_says(found, is_scheduled),
+                *([unusable] if (unusable := unusable_says(found.unarchived)) else []),
+                *(archived_lane_says(found, archived) if archived else []),
             ]
         ),
         givens=list(total.given),
@@ -92,7 +98,10 @@ def audit_write(
         groups=groups_make(found),
         listing=listing_rows(found),
         frontier=frontier_as_row({lane: one.frontier for lane, one in found.lanes.items()}),
-        lanes={lane: lane_row(found, found.lanes[lane], verdict) for lane, verdict in judged.items()},
+        lanes={
+            lane: {**lane_row(found, found.lanes[lane], verdict), "archive": archived_row(found, archived, lane)}
+            for lane, verdict in judged.items()
+        },
         lost_count=sum(one.lost_of[0] for one in counts),
         premature_count=sum(one.premature for one in counts),
         duplicate_count=sum(one.duplicate_payloads for one in counts),

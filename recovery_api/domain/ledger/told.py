@@ -15,12 +15,19 @@ def gone_says(counts: LaneCounts) -> list[str]:
 
     >>> gone_says(LaneCounts(lost_remembered=1))
     ['1 of the missing is gone at the source, content and all: no recovery can send it.']
+    >>> gone_says(LaneCounts(lost_remembered=2, lost_archived=2))
+    ['2 of the missing are gone at the source, and in the archive: a recovery can send them from there.']
     """
-    if not counts.lost_remembered:
-        return []
-    gone = number_says(counts.lost_remembered, "of the missing is", "of the missing are")
-    them = "it" if counts.lost_remembered == 1 else "them"
-    return [f"{gone} gone at the source, content and all: no recovery can send {them}."]
+    said = []
+    if archived := min(counts.lost_archived, counts.lost_remembered):
+        gone = number_says(archived, "of the missing is", "of the missing are")
+        them = "it" if archived == 1 else "them"
+        said.append(f"{gone} gone at the source, and in the archive: a recovery can send {them} from there.")
+    if gone_count := counts.lost_remembered - archived:
+        gone = number_says(gone_count, "of the missing is", "of the missing are")
+        them = "it" if gone_count == 1 else "them"
+        said.append(f"{gone} gone at the source, content and all: no recovery can send {them}.")
+    return said
 
 
 def kept_says(frontier: str, counts: LaneCounts, given: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 from tests.guards.listed import (
     appended,
+    archive,
     exports,
     faces,
     following,
@@ -43,6 +44,7 @@ GUARDS: tuple[Guard, ...] = (
     *omissions.GUARDS,
     *values.GUARDS,
     *ledger.GUARDS,
+    *archive.GUARDS,
     *following.GUARDS,
     *liveness.GUARDS,
     *faces.GUARDS,

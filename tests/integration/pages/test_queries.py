@@ -28,7 +28,7 @@ BASELINE = {
     "/sinks/": 5,
     "/sources/source%20p1/": 8,
     "/sinks/sink%20p1/": 10,
-    "/pipelines/p1/": 20,
+    "/pipelines/p1/": 21,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,
     "/pipelines/p1/edit/": 6,

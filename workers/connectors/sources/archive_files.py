@@ -22,8 +22,8 @@ from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_for
 from recovery_api.domain.errors import SnapshotLost, TerminalError, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Standing
-from recovery_api.domain.kinds.archive_files import spelling_of
-from recovery_api.domain.kinds.base import Retention
+from recovery_api.domain.kinds.archive_files import KIND, spelling_of
+from recovery_api.domain.kinds.base import Retention, options_parse
 from workers.connectors.folders import files_of, folder_resolve
 from workers.connectors.progress import progress_beat
 from workers.connectors.protocols.source import ImmutableSource
@@ -72,6 +72,12 @@ class Held:
     rows: int
     lanes: dict[str, tuple[list[int], list[int], int, str]]
     unread: tuple[str, ...] = ()
+
+
+def file_source(path: Path, spelling: Spelling) -> ArchiveFiles:
+    """One file as a source whose coordinates are spelled so. It is read where any end may be (workers.connectors.folders)."""
+    given = {"folder": str(path.parent), "pattern": path.name, "coordinate_spelling": spelling.value}
+    return ArchiveFiles(options_parse(KIND, given))
 
 
 class ArchiveFiles:

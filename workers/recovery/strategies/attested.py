@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from recovery_api.domain.archives import archived_says
 from recovery_api.domain.attestations import RELAY_DRAINED, attestations_stored
 from recovery_api.domain.capabilities import Capability
 from recovery_api.domain.coordinates import Coordinate
@@ -27,6 +28,7 @@ from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes
+from workers.recovery.archiving import batch_archived
 from workers.recovery.ends import capability_of, evidence_check, evidence_directory, request_make, sink_check
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.recovery.strategies.driver import Driver
@@ -103,12 +105,18 @@ class AttestedDriver(Driver):
             if not found.batch_count:
                 return self._landed(found, Answer("appended"))
             found.sink_release()
+            archived = batch_archived(found)
             self._move(
                 RecoveryState.APPENDING,
                 EventKind.ARMED,
-                f"{found.batch_count} events prepared.",
+                " ".join([f"{found.batch_count} events prepared.", archived_says(archived)]).strip(),
                 fields={"armed_count": found.batch_count},
-                data={"count": str(found.batch_count), "digest": found.batch_digest},
+                data={
+                    "count": str(found.batch_count),
+                    "digest": found.batch_digest,
+                    "part": str(self.recovery.batch_index),
+                    "archived": str(archived),
+                },
             )
             self.report(step="appending", done=0, total=found.batch_count, unit="events")
             answer = self._append(found)

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.archives import archived_says
 from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError, Refused
@@ -30,6 +31,7 @@ from workers.evidence.batch import unrepresentable_read
 from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes, own_claims
+from workers.recovery.archiving import batch_archived
 from workers.recovery.ends import (
     evidence_check,
     evidence_directory,
@@ -179,7 +181,7 @@ class FencedDriver(Driver):
         """The fire's answer. Raises: Asked where a person wants a pause or a stop before it."""
         crash_point(Point.BEFORE_ARM)
         own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
-        batch = BatchDigest(found.batch_count, found.batch_digest)
+        batch, archived = BatchDigest(found.batch_count, found.batch_digest), batch_archived(found)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
             return armed
@@ -188,9 +190,15 @@ class FencedDriver(Driver):
         self._move(
             RecoveryState.STAGING,
             EventKind.ARMED,
-            f"{batch.count} events prepared, arm {arm}.",
+            " ".join([f"{batch.count} events prepared, arm {arm}.", archived_says(archived)]).strip(),
             fields={"armed_count": batch.count},
-            data={"arm": arm, "count": str(batch.count), "digest": batch.digest},
+            data={
+                "arm": arm,
+                "count": str(batch.count),
+                "digest": batch.digest,
+                "part": str(self.recovery.batch_index),
+                "archived": str(archived),
+            },
         )
         self.report(step="staging", done=0, total=batch.count, unit="events")
         staged = batch_stage(self.session, found, generation, arm)

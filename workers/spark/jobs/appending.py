@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.readings import BatchDigest
+from workers.evidence.archive.contents import contents_read
 from workers.evidence.batch import batch_of_part
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence, Piece
@@ -43,7 +44,5 @@ def _append(spec: MeetSpec, pieces: tuple[Piece, ...], owed: BatchDigest, wait_s
 
 
 def _content(spec: MeetSpec, pieces: tuple[Piece, ...]) -> Iterator[pa.RecordBatch]:
-    source = spec.source.source()
     for piece in pieces:
-        coordinates = batch_of_part(spec, piece.part).select(["lane", "position", "ordinal"])
-        yield from source.read_content(spec.source_reading, coordinates)
+        yield from contents_read(spec, batch_of_part(spec, piece.part))

@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
 from workers.connectors.protocols.record import OrderedRecord
 from workers.evidence import schemas
+from workers.evidence.archive.contents import contents_read
 from workers.evidence.batch import Slice, batch_of_part, slices_of
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence
@@ -86,13 +87,12 @@ def _over_slices(
     return run
 
 
-def _coordinates(spec: MeetSpec, piece: Slice) -> pa.Table:
-    rows = batch_of_part(spec, piece.part)
-    return rows.slice(piece.offset, piece.length).select(["lane", "position", "ordinal"])
+def _content(spec: MeetSpec, piece: Slice) -> Iterator[pa.RecordBatch]:
+    return contents_read(spec, batch_of_part(spec, piece.part).slice(piece.offset, piece.length))
 
 
 def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str, Any]:
-    content = spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece))
+    content = _content(spec, piece)
     return {"staged": spec.fired_into.fenced().stage(generation, arm, content)}
 
 
@@ -102,7 +102,7 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
     sample: list[dict[str, Any]] = []
     refused = []
     sent = []
-    for batch in spec.source.source().read_content(spec.source_reading, _coordinates(spec, piece)):
+    for batch in _content(spec, piece):
         total += pc.sum(pc.binary_length(batch.column("content"))).as_py() or 0
         is_refused = pa.repeat(False, batch.num_rows) if delivery is None else delivery.unrepresentable(batch)
         refused.append(batch.select(["lane", "position", "ordinal"]).filter(is_refused))

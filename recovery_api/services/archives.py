@@ -1,0 +1,120 @@
+"""The archive's rows: written in the transaction that records the audit; told to be gone when their time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from recovery_api.domain.actors import subject
+from recovery_api.domain.archives import Part
+from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.pipelines import pipeline_options_parse
+from recovery_api.models import ArchivePart, Audit, EventKind, Intent, IntentAction, Pipeline
+from recovery_api.selectors.archives import archive_folder, archive_token, incarnations_seen, parts_expired
+from recovery_api.services.blocks import blocks_forget
+from recovery_api.services.events import event_append
+from recovery_api.services.intents import intent_create, intent_finish
+
+EXPIRED = "its time was over, and no open item needed it"
+AT_ONCE = 100
+"""Files that one sweep deletes of a pipeline."""
+
+
+def archive_record(pipeline: Pipeline, audit: Audit, parts: Iterable[Part], token: int, now: datetime) -> bool:
+    """Adds what `audit` wrote; whether it did: where another audit's parts came in since `token`, these are not needed.
+
+    Called in the transaction that records the audit.
+    """
+    with transaction.atomic():
+        locked = Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)
+        if archive_token(locked) != token:
+            return False
+        ArchivePart.objects.bulk_create(_row(locked, part, now, audit=audit) for part in parts)
+    return True
+
+
+def archive_expire(now: datetime, delete: Callable[[Path], None]) -> int:
+    """How many files went because their time was over. `delete` takes one away; that it is away already is no error.
+
+    What an open item needs stays, for as long as it does. Raises: OSError where a file cannot be deleted; its row stays.
+    """
+    count = 0
+    for pipeline_id in parts_expired(now).order_by().values_list("pipeline", flat=True).distinct():
+        folder = archive_folder(pipeline_id)
+        if not folder.is_dir():  # on another machine, or not mounted: nothing is known of its files here
+            continue
+        with transaction.atomic():
+            Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline_id)  # no item is opened meanwhile
+            for row in parts_expired(now).filter(pipeline=pipeline_id)[:AT_ONCE]:
+                delete(folder / row.file)
+                row.gone_at, row.gone_because = now, EXPIRED
+                row.save(update_fields=["gone_at", "gone_because"])
+                count += 1
+    return count
+
+
+def archive_import_request(
+    pipeline: Pipeline, files: Sequence[str], *, actor: str, now: datetime, wake: bool = True
+) -> Intent:
+    """An intent to read `files` (absolute paths that the worker sees) and register what they hold.
+
+    They are taken to be of the source as the newest audit saw it: that is the actor's word. Raises: BadInput; Refused where
+    no audit saw which server, timeline and table the source is.
+    """
+    if not files or any(not Path(one).is_absolute() for one in files):
+        raise BadInput("files", "are not absolute paths", "Name each file from the root on, as the worker sees it.")
+    if not incarnations_seen(pipeline):
+        remedy = f"Run manage.py audit {pipeline.name} first."
+        raise Refused("Registering files", "no audit saw which server, timeline and table the source is", remedy)
+    arguments = {"files": list(files)}
+    return intent_create(
+        IntentAction.ARCHIVE_IMPORT, actor=actor, now=now, pipeline=pipeline, arguments=arguments, wake=wake
+    )
+
+
+def archive_register(intent: Intent, parts: Sequence[Part], files: Sequence[Mapping[str, Any]], now: datetime) -> None:
+    """Adds what was read of a person's files, and ends the intent with it: of each file where every line went.
+
+    The next audit reads everything: what was gone may be had now. Raises: Refused where the intent is no longer ours.
+    """
+    assert intent.pipeline is not None
+    with transaction.atomic():
+        locked = Pipeline.objects.select_for_update(no_key=True).get(pk=intent.pipeline.pk)
+        rows = [_row(locked, part, now, registered_by=intent.created_by) for part in parts]
+        ArchivePart.objects.bulk_create(rows)
+        blocks_forget(Pipeline.objects.filter(pk=locked.pk))
+        events = sum(part.rows for part in parts)
+        says = f"{subject(intent.created_by)} registered {events:,} events of {len(files)} files in the archive."
+        data = {"files": [dict(one) for one in files], "events": str(events)}
+        kind = EventKind.ARCHIVE_REGISTERED
+        event_append(kind, actor=intent.created_by, now=now, says=says, pipeline=locked, data=data)
+        intent_finish(intent, {"files": data["files"], "events": str(events), "says": says}, now)
+
+
+def _row(
+    pipeline: Pipeline, part: Part, now: datetime, *, audit: Audit | None = None, registered_by: str = ""
+) -> ArchivePart:
+    return ArchivePart(
+        pipeline=pipeline,
+        lane=part.lane,
+        low_position=None if part.low is None else part.low.position,
+        low_ordinal=None if part.low is None else part.low.ordinal,
+        high_position=part.high.position,
+        high_ordinal=part.high.ordinal,
+        rows=part.rows,
+        bytes=part.bytes,
+        digest=part.digest,
+        file=Path(part.file).name,
+        file_digest=part.file_digest,
+        incarnation=part.incarnation,
+        mapping=part.mapping,
+        read_to="" if part.read_to is None else str(part.read_to),
+        audit=audit,
+        registered_by=registered_by,
+        written_at=now,
+        expires_at=now + timedelta(days=pipeline_options_parse(pipeline.options)["archive_days"]),
+    )
