@@ -36,6 +36,7 @@ def item_as_row(item: LedgerItem) -> Row:
         "means": f"{means}{gone}",
         "key": item.key,
         "event_id": item.event_id,
+        "committed_at": item.committed_at.isoformat() if item.committed_at else None,
         "is_acknowledged": item.is_acknowledged,
         "is_content_gone": item.is_content_gone,
         "accepted_count": None if item.copies is None else str(item.copies),
@@ -73,6 +74,8 @@ def item_lines(rows: list[Row]) -> list[str]:
     return [
         f"{row['lane']}={row['coordinate']}  {row['word']}"
         f"{' (' + row['cause'] + ')' if row['cause'] else ''}"
+        f"{', event id ' + row['event_id'] if row['event_id'] else ''}"
+        f"{', committed ' + row['committed_at'][:16] if row['committed_at'] else ''}"
         f"{', acknowledged' if row['is_acknowledged'] else ''}{', content gone' if row['is_content_gone'] else ''}"
         f"  first seen {row['first_seen_at'][:16]}, last {row['last_seen_at'][:16]}"
         for row in rows

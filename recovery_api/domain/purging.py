@@ -51,11 +51,13 @@ def needs_row(finding: str, cause: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """The lowest thing in a lane that needs its row. `at` None: it may be any. `remedy`: what would close it."""
+    """The lowest thing in a lane that needs its row. `at` None: it may be any. `remedy`: what would close it. `until`: from
+    when on it is closed by itself; None: no clock closes it."""
 
     at: Coordinate | None
     says: str
     remedy: str
+    until: datetime | None = None
 
     def forbids(self, below: Coordinate) -> bool:
         return self.at is None or self.at <= below
@@ -86,15 +88,18 @@ class Look:
 class Owing:
     """One active pipeline on the source. `restored`: what is said of its sink where that was restored and is not settled.
 
-    `work`: what open plans and recoveries still send, lowest first. `restore_window`: how far back a restore may take the
-    sink; None: not declared.
+    `remembered`: the lowest item of the ledger that is open and needs its row. `work`: what plans that have not ended and
+    recoveries still send, lowest first. `overdue_since`: when an audit of its schedule was due that nobody made.
+    `restore_window`: how far back a restore may take the sink; None: not declared.
     """
 
     pipeline: str
     sink: str
     stale_after: timedelta
     looks: Sequence[Look]
+    remembered: Open | None = None
     work: Sequence[Open] = ()
+    overdue_since: datetime | None = None
     restored: str = ""
     restore_window: timedelta | None = None
 
@@ -121,6 +126,9 @@ def purge_said(owing: Owing, below: Coordinate, below_says: str, now: datetime) 
         return said(
             Answer.UNKNOWN, f"Its sink was restored: {owing.restored}", f"Settle sink {owing.sink}, then audit."
         )
+    if owing.overdue_since is not None:
+        at = f"{owing.overdue_since:%Y-%m-%d %H:%M} UTC"
+        return said(Answer.UNKNOWN, f"It is overdue: the audit due at {at} was not made.", again)
     standing = sorted((one for one in owing.looks if one.is_standing), key=lambda one: one.read_at)
     reaching = [one for one in standing if one.frontier >= below]
     if not reaching:
@@ -134,9 +142,9 @@ def purge_said(owing: Owing, below: Coordinate, below_says: str, now: datetime) 
     if now - deciding.read_at > owing.stale_after:
         at = f"{deciding.read_at:%Y-%m-%d %H:%M} UTC"
         return said(Answer.UNKNOWN, f"The audit that reached {below_says} is stale: it read at {at}.", again)
-    for item in (*(one.lowest for one in (deciding, *later)), *owing.work):
+    for item in (*(one.lowest for one in (deciding, *later)), owing.remembered, *owing.work):
         if item is not None and item.forbids(below):
-            return said(Answer.NO, item.says, item.remedy)
+            return said(Answer.NO, item.says, item.remedy, item.until)
     if owing.restore_window is not None:
         opened = [one.read_at for one in owing.looks if one.lowest is not None and one.lowest.forbids(below)]
         clear = [one.read_at for one in owing.looks if one.is_clear(below) and all(one.read_at > at for at in opened)]

@@ -49,6 +49,12 @@ def plan_list(pipeline: Pipeline | None = None) -> QuerySet[Plan]:
     return found.filter(pipeline=pipeline) if pipeline else found
 
 
+def approval_until(plan: Plan) -> datetime | None:
+    """Until when its approval holds; None: it has none."""
+    seconds = pipeline_options_parse(plan.pipeline.options)["approval_seconds"]
+    return plan.approved_at and plan.approved_at + timedelta(seconds=seconds)
+
+
 def plan_estimate(plan: Plan) -> Estimate | None:
     """How long its recovery would take, from what its own reading took and how the pipeline's last recovery landed.
 

@@ -9,23 +9,43 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
-from recovery_api.domain.coordinates import Coordinate, coordinate_format, coordinate_parse
+from recovery_api.domain.coordinates import INT64_MIN, Coordinate, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.evidence_classes import EvidenceClass
 from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.frontiers import SINGLE_LANE, coordinate_from_row, frontier_from_row, frontier_parse
 from recovery_api.domain.kinds import kind_get, options_parse
 from recovery_api.domain.kinds.base import RESTORE_WINDOW
+from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.purging import Answer, Look, Open, Owing, Said, answers_together, needs_row, purge_said
-from recovery_api.models import WAITING_STATES, AcknowledgedOmission, Audit, Finding, Pipeline, Plan, Recovery, Source
+from recovery_api.models import (
+    WAITING_STATES,
+    AcknowledgedOmission,
+    Audit,
+    Finding,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    Schedule,
+    Source,
+)
+from recovery_api.selectors.audits import audit_readings
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.ledger import ledger_items_open
 from recovery_api.selectors.omissions import stands
+from recovery_api.selectors.plans import approval_until
+from recovery_api.selectors.schedules import schedule_standing
 
 AUDITS_LOOKED_AT = 200
 """Of each pipeline, the newest: how far back a restore window is looked through, and a frontier to purge at."""
+
+NEEDS_ROW = (ItemWord.LOST, ItemWord.ALTERED)
+"""Items of the ledger that are sent, or decided about, from the source's row."""
+LOWEST = Coordinate(INT64_MIN, INT64_MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +161,7 @@ def _transaction(
 
 def _audits(pipeline: Pipeline) -> list[Audit]:
     """Those that are not void, newest reading first."""
-    found = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).exclude(frontier={})
+    found = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True)
     return list(found.order_by("-record_read_at").defer("findings", "weaknesses", "says")[:AUDITS_LOOKED_AT])
 
 
@@ -151,19 +171,30 @@ def _owing(pipeline: Pipeline, lane: str, audits: Sequence[Audit], now: datetime
     restored = ""
     if pipeline.sink.restored_at is not None:
         restored = pipeline.sink.restored_says or "it lies behind what it said before."
+    options = pipeline_options_parse(pipeline.options)
     return Owing(
         pipeline.name,
         pipeline.sink.name,
-        timedelta(seconds=pipeline_options_parse(pipeline.options)["stale_after_seconds"]),
+        timedelta(seconds=options["stale_after_seconds"]),
         looks,
-        _work(pipeline, lane),
-        restored,
-        timedelta(seconds=window) if window is not None else None,
+        remembered=_remembered(pipeline, lane),
+        work=_work(pipeline, lane),
+        overdue_since=_overdue_since(pipeline, options, now),
+        restored=restored,
+        restore_window=timedelta(seconds=window) if window is not None else None,
     )
 
 
+def _overdue_since(pipeline: Pipeline, options: Mapping[str, Any], now: datetime) -> datetime | None:
+    readings = [reading for _, reading in audit_readings([pipeline.pk])]
+    row = Schedule.objects.filter(pipeline=pipeline).first()
+    return schedule_standing(str(pipeline.pk), row, options, readings, now).overdue_since
+
+
 def _look(pipeline: Pipeline, audit: Audit, lane: str) -> Look | None:
-    """What the audit says of the lane; None where it did not judge it."""
+    """What the audit says of the lane; None where it did not judge it. One that could read nothing speaks of every lane."""
+    if not audit.frontier:
+        return Look(audit.record_read_at, LOWEST, "nothing", audit.is_standing, is_unknown=True)
     at = frontier_from_row(audit.frontier).get(lane)
     if at is None:
         return None
@@ -191,8 +222,7 @@ def _lowest(pipeline: Pipeline, audit: Audit, lane: str) -> Open | None:
     if not places:
         return None
     at, word = min(places)
-    spelled = coordinate_format(at, source_spelling(pipeline.source))
-    where = spelled if lane == SINGLE_LANE else f"{lane}={spelled}"
+    where = _where(pipeline, lane, at)
     if word == FindingWord.LOST:
         remedy = f"Recover it, or acknowledge it: manage.py plan {pipeline.name}."
         return Open(at, f"Event {where} is lost.", remedy)
@@ -250,28 +280,60 @@ def _owed_again(pipeline: Pipeline, audit: Audit, lane: str) -> list[Place]:
     return [] if row is None else [(Coordinate(*row), FindingWord.LOST)]
 
 
+def _remembered(pipeline: Pipeline, lane: str) -> Open | None:
+    """The lowest event that the ledger has open and nobody acknowledged, of those that need their row."""
+    standing = AcknowledgedOmission.objects.filter(
+        stands(), pipeline=pipeline, lane=lane, position=OuterRef("position"), ordinal=OuterRef("ordinal")
+    )
+    found = ledger_items_open(pipeline).filter(~Exists(standing), lane=lane, word__in=NEEDS_ROW).first()
+    if found is None:
+        return None
+    at = Coordinate(found.position, found.ordinal)
+    named = f" (event id {found.event_id})" if found.event_id else ""
+    what = "was accepted with other content" if found.word == ItemWord.ALTERED else "is owed"
+    since = f"{found.first_seen_at:%Y-%m-%d %H:%M} UTC"
+    says = f"Event {_where(pipeline, lane, at)}{named} {what}: an audit saw it at {since}, and nothing has settled it."
+    remedy = f"Recover it, or acknowledge it, then audit: manage.py ledger list {pipeline.name}."
+    return Open(at, says, remedy)
+
+
+def _where(pipeline: Pipeline, lane: str, at: Coordinate) -> str:
+    spelled = coordinate_format(at, source_spelling(pipeline.source))
+    return spelled if lane == SINGLE_LANE else f"{lane}={spelled}"
+
+
 def _work(pipeline: Pipeline, lane: str) -> list[Open]:
-    """The lowest event that each open plan and each unfinished recovery still sends."""
+    """The lowest event that each plan that has not ended and each unfinished recovery still sends."""
     found = []
     running = Recovery.objects.filter(pipeline=pipeline, finished_at__isnull=True).select_related("plan")
-    waiting = Plan.objects.filter(pipeline=pipeline, state__in=WAITING_STATES)
-    named: Iterable[tuple[Plan, str, str]] = [
-        *((one.plan, f"recovery {one.pk}", "Let it end, or settle it.") for one in running),
-        *((one, f"plan {one.pk}", "Apply it, or let it lapse.") for one in waiting),
+    for plan in Plan.objects.filter(pipeline=pipeline, state__in=[PlanState.DRAFT, PlanState.COMPUTING]):
+        says = f"Plan {plan.pk} is being made: what it sends is not known yet."
+        found.append(Open(None, says, "Let it be made, or withdraw its work."))
+    waiting = Plan.objects.filter(pipeline=pipeline, state__in=WAITING_STATES).select_related("pipeline")
+    named: Iterable[tuple[Plan, str, str, datetime | None]] = [
+        *((one.plan, f"recovery {one.pk}", "Let it end, or settle it.", None) for one in running),
+        *((one, f"plan {one.pk}", _plan_remedy(one), approval_until(one)) for one in waiting),
     ]
-    for plan, name, remedy in named:
+    for plan, name, remedy, until in named:
         if not plan.batch_count:
             continue
         sent = Finding.objects.filter(plan=plan, evidence_class__in=[one.value for one in EvidenceClass if one.is_sent])
         if sent.count() < plan.batch_count:
-            found.append(Open(None, f"Not every event that {name} sends is listed.", remedy))
+            found.append(Open(None, f"Not every event that {name} sends is listed.", remedy, until))
             continue
         row = sent.filter(lane=lane).order_by("position", "ordinal").values_list("position", "ordinal").first()
         if row is not None:
             at = Coordinate(*row)
-            spelled = coordinate_format(at, source_spelling(pipeline.source))
-            found.append(Open(at, f"Event {spelled} is still to be sent by {name}.", remedy))
+            says = f"Event {_where(pipeline, lane, at)} is still to be sent by {name}."
+            found.append(Open(at, says, remedy, until))
     return sorted(found, key=lambda one: (one.at is not None, one.at or Coordinate(0)))
+
+
+def _plan_remedy(plan: Plan) -> str:
+    """What ends a plan that waits, and when its approval does by itself."""
+    if (until := approval_until(plan)) is None:
+        return "Approve and apply it, or plan again."
+    return f"Apply it, or plan again; its approval lapses at {until:%Y-%m-%d %H:%M:%S} UTC."
 
 
 def _counted(lane: str, pipelines: Sequence[Pipeline], audits: Mapping[int, Sequence[Audit]]) -> list[_Counted]:

@@ -15,7 +15,8 @@ LISTED_AT_MOST = 100_000
 BATCH_LISTED_AT_MOST = 1_000_000
 """Rows of one plan: who approves may want all of them as a file."""
 LISTINGS_KEPT = 3
-"""The newest audits, and the newest plans, of a pipeline whose rows are kept. Evidence and counts of the older stay."""
+"""So many of a pipeline's newest scheduled audits, of its newest other audits and of its newest plans keep their rows. The
+evidence and the counts of older ones stay."""
 
 
 class ListedFinding(NamedTuple):
@@ -35,10 +36,12 @@ class ListedFinding(NamedTuple):
 
 
 def audit_listing_record(audit: Audit, rows: Iterable[ListedFinding]) -> None:
-    """Copies `rows` as the audit's listing, and lets the listings of its pipeline's older audits go."""
+    """Copies `rows` as the audit's listing, and lets the listings of its pipeline's older audits of the same sort go: a
+    schedule pushes out no listing that a person asked for."""
     audit.listed_count = _copy("audit_id", audit, islice(rows, LISTED_AT_MOST))
     Audit.objects.filter(id=audit.id).update(listed_count=audit.listed_count)
-    old = Audit.objects.filter(pipeline=audit.pipeline_id, listed_count__gt=0).order_by("-finished_at")
+    same = Audit.objects.filter(pipeline=audit.pipeline_id, is_scheduled=audit.is_scheduled)
+    old = same.filter(listed_count__gt=0).order_by("-finished_at")
     ids = list(old.values_list("id", flat=True)[LISTINGS_KEPT:])
     if ids:
         Finding.objects.filter(audit__in=ids).delete()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from recovery_api.models import (
     Plan,
     PlanState,
 )
-from recovery_api.selectors.plans import plan_get
+from recovery_api.selectors.plans import approval_until, plan_get
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, plan_listing_record
@@ -225,8 +225,8 @@ def plans_sweep(now: datetime) -> int:
 
 def approval_is_old(plan: Plan, now: datetime) -> bool:
     """Whether the approval is older than its pipeline lets it be."""
-    seconds = pipeline_options_parse(plan.pipeline.options)["approval_seconds"]
-    return plan.approved_at is not None and now - plan.approved_at > timedelta(seconds=seconds)
+    until = approval_until(plan)
+    return until is not None and now > until
 
 
 def _read_as(pipeline: Pipeline) -> list[Any]:

@@ -26,6 +26,7 @@ from recovery_api.domain.schedules import (
     waiting_settle,
 )
 from recovery_api.models import LIVE_STATES, Audit, Intent, IntentAction, IntentState, Pipeline, Schedule
+from recovery_api.selectors.ledger import ledger_evidence
 from recovery_api.services.intents import intent_create, intent_finish
 
 KEPT = timedelta(days=1)
@@ -102,6 +103,7 @@ def schedule_forget(pipeline: Pipeline, now: datetime) -> list[str]:
     """
     before = now - KEPT
     mine = Audit.objects.filter(pipeline=pipeline, is_scheduled=True, is_standing=False, events__isnull=True)
+    mine = mine.exclude(evidence_uri__in=ledger_evidence(pipeline))  # a ledger that lost its base goes by an older one
     gone = []
     for audit in mine.filter(finished_at__lt=before).order_by("finished_at")[:AT_ONCE]:
         try:

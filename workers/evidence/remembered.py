@@ -25,6 +25,7 @@ from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
 from workers.evidence.grounds import at_or_below, history_fingerprint
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
+from workers.evidence.naming import owed_named
 from workers.evidence.store import part_write, range_filter
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def ledger_write(
 ) -> dict[str, int]:
     """Writes what the range tells the ledger. Returns how many items of it are open, and how many are unjustifiable."""
     found = _found_items(verdict.findings, history, remembered, question.lane)
+    found = owed_named(spec, found, history, question.lane)
     settled = _settled(found, history, accepted, remembered)
     told = pa.concat_tables([found, settled])
     if told.num_rows:

@@ -32,6 +32,7 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.ledger import (
     ITEM_COLUMNS,
+    evidence_is_kept,
     ledger_inherited,
     ledger_items_remembered,
     ledger_lanes,
@@ -94,8 +95,16 @@ def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
 
 
 def evidence_directory(*names: str) -> str:
-    """A fresh directory for one reading's evidence; what an earlier attempt left there is removed."""
-    path = Path(settings.FENCEPOST_EVIDENCE_DIR).joinpath(*names)
+    """A fresh directory for one reading's evidence; what an earlier attempt left there is removed.
+
+    What something recorded points to stays, and the reading goes beside it: an attempt that died after its audit was
+    recorded left the only copy of what the ledger keeps there.
+    """
+    named = Path(settings.FENCEPOST_EVIDENCE_DIR).joinpath(*names)
+    path, number = named, 1
+    while path.exists() and evidence_is_kept(str(path)):
+        number += 1
+        path = named.with_name(f"{named.name}-again-{number}")
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return str(path)

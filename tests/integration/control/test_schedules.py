@@ -67,7 +67,8 @@ def test_a_fresh_pipeline_is_audited_first_after_a_period_and_then_every_period(
 
 
 def test_a_daily_audit_outlives_ten_restarts_a_day_and_never_sleeps_a_day(db, now):
-    """A loop that sleeps first would never run: each of its processes dies before its day is over."""
+    """A loop that sleeps a day before its first run would never run: each of its processes dies before. When it is due
+    next is stored, and no restart moves it; a day that nobody swept is overdue, and unknown (the next test)."""
     pipeline = make_pipeline("mail", now, options=DAILY)
     for day in range(1, 8):
         for restart in range(10):

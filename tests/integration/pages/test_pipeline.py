@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import quote
@@ -272,3 +273,22 @@ def test_what_is_open_is_listed_with_when_it_was_seen_and_what_nobody_saw_with_w
     assert "lost, content gone" in text and "<bdi>9007199254740991</bdi>" in text
     assert "nobody saw what was committed below 4" in text
     assert "manage.py ledger nothing-owed-below orders 4 --reason" in text
+
+
+def test_an_audit_in_full_is_asked_for_beside_what_is_remembered_by_whoever_may_audit(
+    operator: Client, sign_in: Callable[..., Client], now: datetime
+) -> None:
+    pipeline = pipeline_make("orders", now)
+    assert "Audit in full" not in operator.get("/pipelines/orders/").content.decode(), "nothing is remembered yet"
+    audit = audit_make(pipeline, "owed", now)
+    LedgerLane.objects.create(pipeline=pipeline, lane="0", epoch="e", audit=audit, read_at=now)
+    text = " ".join(operator.get("/pipelines/orders/").content.decode().split())
+    assert "An audit in full is needed when acceptances that an earlier audit saw have changed" in text
+    assert re.search(r'name="is_full" value="yes">\s*<button\s+type="submit" class="button ">Audit in full<', text)
+    operator.post("/pipelines/orders/audit/", {"is_full": "yes"})
+    asked = Intent.objects.get(action=IntentAction.AUDIT)
+    assert asked.arguments == {"frontier": None, "is_full": True}
+    viewer = sign_in("viewer", name="eve")
+    text = " ".join(viewer.get("/pipelines/orders/").content.decode().split())
+    assert re.search(r"disabled>Audit in full</button><span class=\"reason\">", text)
+    assert viewer.post("/pipelines/orders/audit/", {"is_full": "yes"}).status_code == 403

@@ -82,7 +82,7 @@ class Shop:
 
     def accept(self, preset: Preset, rows: Iterable[int]) -> None:
         """Copy the rows' coordinate, key and content into the record, which has those columns under other names."""
-        columns = [sql.SQL("{} AS {}").format(value, sql.Identifier(name)) for name, value in _kept_values(preset)]
+        columns = [sql.SQL("{} AS {}").format(value, sql.Identifier(name)) for name, value in kept_values(preset)]
         self.run.execute(
             sql.SQL("CREATE TABLE IF NOT EXISTS public.{} AS SELECT {} FROM {} WHERE false").format(
                 sql.Identifier(RECORD), sql.SQL(", ").join(columns), place(preset)
@@ -181,7 +181,8 @@ class Shop:
         )
         return dict(run(intent).result)
 
-    def pipeline(self, preset: Preset, **given: Any) -> Pipeline:
+    def pipeline(self, preset: Preset, more: Mapping[str, Any] | None = None, **given: Any) -> Pipeline:
+        """`more`: further options of the record; `given`: of the source."""
         now, options = timezone.now(), self.options(preset, **given)
         record = {
             "connection": self.connection,
@@ -190,6 +191,7 @@ class Shop:
             "coordinate_spelling": options.get("coordinate_spelling", "bigint"),
             "content_format": options.get("content_format", "json"),
             **_kept(preset),
+            **(more or {}),
         }
         source = source_create("shop", preset.kind, options, actor="ada", now=now)
         sink = sink_create("letters", "postgresql_table", record, actor="ada", now=now)
@@ -256,7 +258,7 @@ def _kept(preset: Preset) -> dict[str, str]:
     return {name: name for name in ("key", "content") if name in preset.options}
 
 
-def _kept_values(preset: Preset) -> list[tuple[str, sql.Composable]]:
+def kept_values(preset: Preset) -> list[tuple[str, sql.Composable]]:
     """What the record keeps of a row: its columns' names, and the values as SQL over the library's table."""
     values: list[tuple[str, sql.Composable]] = [
         (f"at_{n}", sql.Identifier(name)) for n, name in enumerate(preset.options["coordinate"])

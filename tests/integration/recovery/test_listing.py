@@ -9,7 +9,7 @@ import psycopg
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_parse
-from recovery_api.models import Event, EventContent, EventKind, Finding
+from recovery_api.models import Audit, Event, EventContent, EventKind, Finding
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import (
     FindingFilter,
@@ -60,6 +60,17 @@ def test_only_the_newest_listings_are_kept_and_counts_and_groups_stay(world: Wor
     audits[0].refresh_from_db()
     assert audits[0].listed_count == 0 and audits[0].lost_count == 1 and audits[0].groups[0]["count"] == "1"
     assert Finding.objects.filter(audit__isnull=False).count() == LISTINGS_KEPT
+
+
+def test_scheduled_audits_push_out_no_listing_that_a_person_asked_for(world: World) -> None:
+    world.commit(["a"])
+    asked = world.audit()
+    for _ in range(LISTINGS_KEPT):
+        Audit.objects.filter(pk=world.audit().pk).update(is_scheduled=True)
+    world.audit()
+    asked.refresh_from_db()
+    assert asked.listed_count == 1
+    assert Finding.objects.filter(audit__isnull=False).count() == LISTINGS_KEPT + 2
 
 
 def test_a_plan_lists_what_it_sends_and_what_it_leaves_out_with_the_reason(world: World) -> None:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import html
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
-from recovery_api.models import AcknowledgedOmission, Audit
+from recovery_api.models import AcknowledgedOmission, Audit, Finding, Plan, PlanState, Schedule
 from recovery_api.selectors.purging import LaneAnswer, purge_check
+from recovery_api.services.audits import audit_record
 from recovery_api.services.ends import sink_create, sink_update, source_create
 from recovery_api.services.omissions import omission_acknowledge, omission_withdraw
 from recovery_api.services.pipelines import pipeline_create
+from recovery_api.services.plans import plan_request
+from recovery_api.services.tokens import token_create
 from tests.integration.recovery.world import World, run, world_make
 
 
@@ -31,6 +39,28 @@ def drawn(transactional_db: None, database_factory: Callable[[str], str], tmp_pa
 def check(world: World, below: str) -> LaneAnswer:
     (lane,) = purge_check(world.pipeline.source, below).lanes
     return lane
+
+
+def told(world: World, below: str, settings: Any) -> tuple[str, str, str | None]:
+    """Answer, ground and *until* of the only pipeline, once page, REST and command were seen to say the same."""
+    settings.SECURE_SSL_REDIRECT = False
+    root = User.objects.filter(username="root").first() or User.objects.create_superuser("root")
+    now = timezone.now()
+    _, token = token_create(root, f"t{now.timestamp()}", ["viewer"], held=["viewer"], actor="root", now=now)
+    client = Client()
+    asked = client.get(
+        "/api/v1/sources/orders/purge-check", {"below": below}, headers={"Authorization": f"Bearer {token}"}
+    ).json()
+    (said,) = asked["lanes"][0]["pipelines"]
+    client.force_login(root)
+    page = " ".join(client.get("/sources/orders/", {"below": below}).content.decode().split())
+    out = io.StringIO()
+    with contextlib.suppress(SystemExit):
+        call_command("purge_check", "orders", "--below", below, stdout=out)
+    for text in (said["says"], said["remedy"]):
+        assert text in html.unescape(page) and text in out.getvalue(), text
+    assert f"go? {said['answer']}" in out.getvalue()
+    return said["answer"], said["says"], said["until"]
 
 
 def rows(world: World) -> list[str]:
@@ -141,6 +171,87 @@ def test_an_open_plan_forbids_what_it_would_send_and_its_recovery_lets_it_go(wor
     assert check(world, world.coordinate("b")).answer == "no"
     run(recovery.intents.get())
     assert check(world, world.coordinate("b")).answer == "yes"
+
+
+def test_an_event_that_the_ledger_has_open_forbids_it_on_every_face(world: World, settings: Any) -> None:
+    """Whatever the audits' own rows say: the ledger remembers it until something settles it."""
+    for key in ("a", "b"):
+        world.commit([key])
+    world.deliver(["a"])
+    audit = world.audit()
+    below, first = world.coordinate("b"), world.coordinate("a")
+    omission_acknowledge(world.pipeline, below, reason="poison", actor="ada", now=timezone.now())
+    Finding.objects.filter(audit=audit).delete()
+    Audit.objects.filter(pk=audit.pk).update(groups=[], listed_count=0, evidence_rows=0)
+    assert check(world, below).answer == "yes"
+    omission_withdraw(world.pipeline, below, actor="ada", now=timezone.now())
+    answer, says, until = told(world, below, settings)
+    assert (answer, until) == ("no", None)
+    (event_id,) = world.batch(["b"])["event_id"].to_pylist()
+    assert says.startswith(f"Event {below} (event id {event_id}) is owed: an audit saw it at ")
+    assert check(world, first).answer == "yes"
+    world.deliver(["b"])
+    world.audit()
+    assert check(world, below).answer == "yes"
+
+
+def test_a_plan_that_has_not_ended_forbids_what_it_sends_though_it_arrived_by_itself(
+    world: World, settings: Any
+) -> None:
+    for key in ("a", "b", "c"):
+        world.commit([key])
+    world.deliver(["a"])
+    plan = world.plan()
+    world.deliver(["b", "c"])
+    assert world.audit().lost_count == 0
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.READY)  # as it stands where nothing made it lapse
+    below = world.coordinate("c")
+    answer, says, until = told(world, below, settings)
+    assert (answer, until) == ("no", None)
+    assert says == f"Event {world.coordinate('b')} is still to be sent by plan {plan.pk}."
+    assert check(world, world.coordinate("a")).answer == "yes"
+    world.approve(plan)
+    answer, says, until = told(world, below, settings)
+    assert answer == "no" and says.endswith(f"by plan {plan.pk}.")
+    plan.refresh_from_db()
+    assert plan.approved_at is not None
+    assert until == (plan.approved_at + dt.timedelta(days=1)).isoformat()
+
+
+def test_a_plan_that_is_being_made_forbids_everything_until_it_is_known_what_it_sends(
+    world: World, settings: Any
+) -> None:
+    world.commit(["a"])
+    world.deliver(["a"])
+    world.audit()
+    plan, intent = plan_request(world.pipeline, actor="ada", now=timezone.now(), wake=False)
+    below = world.coordinate("a")
+    answer, says, _ = told(world, below, settings)
+    assert (answer, says) == ("no", f"Plan {plan.pk} is being made: what it sends is not known yet.")
+    run(intent)
+    assert told(world, below, settings)[0] == "yes"
+
+
+def test_an_overdue_pipeline_and_one_whose_last_audit_could_not_read_forbid_it(world: World, settings: Any) -> None:
+    world.commit(["a"])
+    world.deliver(["a"])
+    world.audit()
+    below, now = world.coordinate("a"), timezone.now()
+    assert told(world, below, settings)[0] == "yes"
+    Schedule.objects.filter(pipeline=world.pipeline).delete()
+    Schedule.objects.create(
+        pipeline=world.pipeline, next_due_at=now - dt.timedelta(minutes=14), next_full_at=now, due_at=None
+    )
+    Audit.objects.update(record_read_at=now - dt.timedelta(minutes=14, seconds=30))
+    answer, says, _ = told(world, below, settings)
+    assert (answer, says.partition(":")[0]) == ("unknown", "It is overdue")
+    audit = world.audit()
+    assert told(world, below, settings)[0] == "yes"
+    at = timezone.now()
+    audit_record(world.pipeline, status="unknown", exit_code=3, now=at, started_at=at, is_full=False, says="denied")
+    assert audit.record_read_at < at
+    answer, says, _ = told(world, below, settings)
+    assert (answer, says) == ("unknown", "Its newest audit could not tell.")
 
 
 def test_without_an_audit_that_reached_it_or_with_a_stale_or_void_one_it_is_unknown(world: World) -> None:

@@ -164,6 +164,20 @@ def test_rc_20_deletes_and_tombstones_of_an_outbox_are_no_events(tmp_path):
     assert "5 lines: 1 with events, 4 ignored (2 updates or deletes of outbox rows, 1 tombstone" in page
 
 
+def test_rc_70_the_log_of_an_outbox_whose_rows_are_removed_first_shows_what_was_lost(tmp_path):
+    """From the table alone 10 and 11 are unknowable; its change log has both, and what it was to send."""
+
+    def row(op, number):
+        body = {"id": number, "type": "OrderPlaced"}
+        sides = {"before": None, "after": body} if op == "c" else {"before": body, "after": None}
+        return {"key": {"id": number}, "value": {"op": op, **sides}}
+
+    history = [row("c", 10), row("d", 10), row("c", 11), row("d", 11), row("c", 12)]
+    options = ("--preset=history:debezium-outbox", "--map=history:coordinate=after.id", "--identity=event_id")
+    code, answer, _, _ = judged(tmp_path, history, ids(10), "--frontier=11", *options)
+    assert (code, answer["sink_delta"], answer["duplicates"]) == (1, [11], []), "12 is above the frontier: pending"
+
+
 def test_rc_22_five_shapes_in_one_file_each_line_accounted_for(tmp_path):
     history = [
         {"schema": {}, "payload": {"op": "c", "before": None, "after": {"id": 1}, "source": {"lsn": 10}}},
