@@ -34,7 +34,11 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-THROWN_AWAY = {"fsync": "off", "full_page_writes": "off", "scram_iterations": "1"}  # 4,096 are half of a connection's time
+THROWN_AWAY = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "scram_iterations": "1",
+}  # 4,096 are half of a connection's time
 DATABASE = "fencepost"
 
 
