@@ -12,10 +12,10 @@ from django.utils.dateparse import parse_datetime
 
 from dashboard.access import actor
 from dashboard.views.errors import error_page
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.claims import claims_apart
 from recovery_api.domain.errors import FencepostError
-from recovery_api.domain.kinds import kind_get
+from recovery_api.domain.kinds import abilities_of
 from recovery_api.models import LIVE_STATES, IntentState, Pipeline, Sink
 from recovery_api.selectors.ends import sink_get
 from recovery_api.selectors.generations import claim_list
@@ -47,7 +47,7 @@ def reading(request: HttpRequest, name: str) -> HttpResponse:
 
 def reading_context(sink: Sink, pipeline: Pipeline | None) -> dict[str, Any]:
     """What the region shows: the newest reading, whether it is still on its way, and where memory and sink differ."""
-    has_fence = kind_get(sink.kind).archetype == Archetype.FENCED
+    has_fence = Ability.FENCED in abilities_of(sink.kind, sink.options)
     intent = sink_reading_latest(sink) if has_fence else None
     recovery_says = (sink.capability or {}).get("recovery", "")
     if pipeline is not None and pipeline.delivery_id is not None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db import transaction
 
-from recovery_api.domain.capabilities import Archetype
+from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.domain.kinds import Kind, kind_get, kind_installed, options_parse
+from recovery_api.domain.kinds import Kind, abilities_of, kind_get, kind_installed, options_parse
 from recovery_api.models import EventKind, Intent, IntentAction, Sink
 from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.ends import options_check
@@ -19,8 +19,8 @@ from recovery_api.services.intents import intent_create, intent_finish
 
 
 def sink_read_request(sink: Sink, *, actor: str, now: datetime, wake: bool = True) -> Intent:
-    """An intent to ask the sink for its fence, counter and claims now. Raises: Refused where its kind has none."""
-    if kind_get(sink.kind).archetype != Archetype.FENCED:
+    """An intent to ask the sink for its fence, counter and claims now. Raises: Refused where it has none."""
+    if Ability.FENCED not in abilities_of(sink.kind, sink.options):
         reason = f"a {sink.kind} has no fence, no counter and no claims"
         raise Refused(f"reading the fence of {sink.name}", reason, "Audit its pipeline instead.")
     return intent_create(IntentAction.SINK_READ, actor=actor, now=now, sink=sink, pipeline=pipeline_of(sink), wake=wake)

@@ -8,8 +8,12 @@ KIND = Kind(
     end="sink",
     label="Record on paper",
     says="A record on paper.",
-    options=(Option("path", "Where the paper lies.", is_required=True),),
+    options=(
+        Option("path", "Where the paper lies.", is_required=True),
+        Option("is_mark", "It is a record alone.", "boolean", default=False),
+    ),
     connector="tests.integration.control.paper_sink.Paper",
     archetype="fenced",
-    abilities=frozenset({Ability.RECORD_BY_RANGE}),
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.FENCED}),
+    withheld=lambda options: frozenset({Ability.FENCED} if options["is_mark"] else ()),
 )

@@ -51,7 +51,7 @@ def source_make(name, now):
 
 
 def record_make(name, now):
-    return sink_create(name, "paper_sink", {"path": name}, now=now, **BY)
+    return sink_create(name, "paper_sink", {"path": name, "is_mark": True}, now=now, **BY)
 
 
 def delivery_make(name, now):
