@@ -37,10 +37,16 @@ def source_mapping(source: Source) -> str:
     return mapping_digest(source.kind, deciding(source.kind, source.options))
 
 
-def archive_parts(pipeline: Pipeline) -> tuple[Part, ...]:
-    """Every part, those that went included, in the order of lanes and coordinates."""
+def archive_parts(pipeline: Pipeline, *, is_live: bool = False) -> tuple[Part, ...]:
+    """Every part, those that went included unless `is_live`, in the order of lanes and coordinates."""
     rows = ArchivePart.objects.filter(pipeline=pipeline).order_by("lane", "high_position", "high_ordinal", "id")
-    return tuple(part_make(row) for row in rows)
+    return tuple(part_make(row) for row in (rows.filter(gone_at__isnull=True) if is_live else rows).iterator())
+
+
+def is_asked(pipeline: Pipeline) -> bool:
+    """Whether the ledger remembers anything lost: what it does not remember is never looked for in the archive."""
+    lost = LedgerItem.objects.filter(pipeline=pipeline, word=ItemWord.LOST)
+    return lost.exists() or LedgerLane.objects.filter(pipeline=pipeline, is_whole=False).exists()
 
 
 def part_make(row: ArchivePart) -> Part:
@@ -67,7 +73,8 @@ def archive_ends(pipeline: Pipeline, mapping: str) -> dict[str, dict[str, Coordi
     """By lane and incarnation, under this mapping: where the archive of what audits read ends."""
     found: dict[str, dict[str, Coordinate]] = {}
     rows = ArchivePart.objects.filter(pipeline=pipeline, mapping=mapping, audit__isnull=False)
-    for row in rows.order_by("high_position", "high_ordinal"):
+    newest = rows.order_by("lane", "incarnation", "-high_position", "-high_ordinal").distinct("lane", "incarnation")
+    for row in newest:
         found.setdefault(row.lane, {})[row.incarnation] = Coordinate(row.high_position, row.high_ordinal)
     return found
 

@@ -67,7 +67,6 @@ def archive_run(pipeline: Pipeline, found: Evidence, report: Any) -> Archived | 
         return Archived(dict.fromkeys(found.source_reading.lanes, why), token)
     found.sink_release()
     _left_behind_remove(pipeline)
-    live = [part for part in archive_parts(pipeline) if not part.is_gone]
     source = EndSpec(pipeline.source.kind, pipeline.source.options).source()
     lanes = archive_write(
         source,
@@ -77,7 +76,7 @@ def archive_run(pipeline: Pipeline, found: Evidence, report: Any) -> Archived | 
         Request(str(archive_folder(pipeline.pk)), mapping, archive_ends(pipeline, mapping)),
         report,
     )
-    return Archived(lanes, token, files_missing(live))
+    return Archived(lanes, token, files_missing(archive_parts(pipeline, is_live=True)))
 
 
 def archive_keep(pipeline: Pipeline, audit: Audit, archived: Archived | None, now: datetime) -> list[Part]:

@@ -26,7 +26,7 @@ from recovery_api.domain.ledger.epochs import epoch_digest
 from recovery_api.domain.restores import RestoreFinding
 from recovery_api.domain.schedules import PinnedLane
 from recovery_api.models import Intent, Pipeline, Plan, Sink, Source
-from recovery_api.selectors.archives import archive_parts, source_mapping
+from recovery_api.selectors.archives import archive_parts, is_asked, source_mapping
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
@@ -173,9 +173,10 @@ def request_make(
     )
 
 
-def archive_of(pipeline: Pipeline) -> Archive | None:
-    """Where contents are looked for that the source does not hold any more. None: nothing was ever archived."""
-    parts = archive_parts(pipeline)
+def archive_of(pipeline: Pipeline, *, is_read: bool = False) -> Archive | None:
+    """Where contents are looked for that the source does not hold any more. None: nothing was ever archived, or, unless a
+    person reads (`is_read`), nothing is remembered that could be asked for."""
+    parts = archive_parts(pipeline) if is_read or is_asked(pipeline) else ()
     return Archive(parts, source_mapping(pipeline.source)) if parts else None
 
 

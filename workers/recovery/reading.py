@@ -60,7 +60,7 @@ def event_read(intent: Intent, report: Any) -> None:
                 content = None if text is None else text.encode("utf-8", "surrogatepass")
                 break
         archived = ARCHIVED.empty_table()
-        if not committed and (archive := archive_of(pipeline)) is not None:
+        if not committed and (archive := archive_of(pipeline, is_read=True)) is not None:
             archived = archived_at(archive.opened(reading), given["lane"], coordinate)
             if archived.num_rows and (text := archived["content"][0].as_py()) is not None:
                 content = text.encode("utf-8", "surrogatepass")
