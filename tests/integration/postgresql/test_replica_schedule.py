@@ -29,7 +29,7 @@ def world(transactional_db: None, database_factory: Callable[[str], str], tmp_pa
 
 def test_rc06_a_source_at_a_lagging_replica_is_unknown_audit_after_audit_and_owed_at_its_primary(
     world: World,
-    replica: Replica,  # noqa: F811
+    replica: Replica,
     tmp_path: Path,
 ) -> None:
     """51 and 53 are replayed and 52 is not; the sink has 54, too. No schedule calls that lost, premature or well."""
