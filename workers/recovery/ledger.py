@@ -28,18 +28,30 @@ def ledger_doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
     if lost is not None and not found.opened.ledger.is_rebased:
         said.append(f"{lost} {IN_FULL}")
     if (unseen := unseen_find(lane.known, lane.found)) is not None:
-        said.append(unseen_says(found, unseen))
+        said.append(unseen_says(found, lane, unseen))
     return tuple(said)
 
 
-def unseen_says(found: Evidence, unseen: Unseen) -> str:
-    """What was never verified, and what can be done about it."""
+def unseen_says(found: Evidence, lane: LaneEvidence, unseen: Unseen) -> str:
+    """What was never verified, and what can be done about it.
+
+    A first number that was rolled back and a first row that was committed and deleted leave the same: no row. An audit
+    that saw the table empty before cannot tell them apart either, since a row may have come and gone after it.
+    """
     below = found.spell(unseen.below)
+    decide = f"manage.py ledger nothing-owed-below PIPELINE {below} --reason TEXT."
+    first = lane.found.first_number if lane.found is not None else None
+    if unseen.above is None and first is not None:
+        return (
+            f"Unknown below {below}: numbers begin at {first:,}, and the oldest row is {below}. Either the transactions that "
+            f"took the numbers in between were rolled back, as a first one that fails in a new table often is, or their rows "
+            f"were deleted before any audit saw them. Nothing shows which. If you know that no event was deleted there, "
+            f"say so, once: {decide}"
+        )
     above = f"above {found.spell(unseen.above)} and below {below}" if unseen.above else f"below {below}"
     return (
         f"Unknown {above}: the source's rows there were gone before any audit saw them, so nothing shows what was committed "
-        f"and whether it arrived. Somebody who knows decides: manage.py ledger nothing-owed-below PIPELINE "
-        f"{below} --reason TEXT."
+        f"and whether it arrived. Somebody who knows decides: {decide}"
     )
 
 

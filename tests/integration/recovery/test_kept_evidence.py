@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.models import Audit, LedgerItem, LedgerLane
+from recovery_api.services.ledger import ledger_decide_below
 from recovery_api.services.tokens import token_create
 from tests.integration.recovery.test_grounds import deliver
 from tests.integration.recovery.test_ledger import commit, deliver_and_delete, numbered_make, purge, take_away
@@ -129,3 +130,26 @@ def test_an_owed_event_is_remembered_by_its_event_id_and_time_on_every_face(numb
     assert json.loads(out.getvalue().splitlines()[-1])["items"][0]["event_id"] == source[2][0]
     client.force_login(root)
     assert source[2][0] in client.get("/pipelines/orders-mail/").content.decode()
+
+
+def test_a_first_number_that_was_rolled_back_is_unknown_until_somebody_says_so_and_is_told_what_to_do(
+    numbered: World,
+) -> None:
+    """An audit that saw the table empty knows no more: number 1 may have been committed and deleted since."""
+    world = numbered
+    world.audit()
+    with psycopg.connect(world.source_dsn) as connection:
+        connection.execute('INSERT INTO outbox ("key", content) VALUES (%s, %s)', ["never", "{}"])
+        connection.rollback()
+    commit(world, KEYS[1:4])
+    deliver(world, KEYS[1:4])
+    audit = world.audit()
+    assert (audit.status, audit.exit_code) == ("unknown", 3), audit.says
+    assert "Unknown below 2: numbers begin at 1, and the oldest row is 2." in audit.says
+    assert "rolled back, as a first one that fails in a new table often is" in audit.says
+    assert "say so, once: manage.py ledger nothing-owed-below PIPELINE 2 --reason TEXT." in audit.says
+    reason = "The first insert failed."
+    ledger_decide_below(world.pipeline, "2", reason=reason, actor="grace", now=timezone.now())
+    for _ in range(2):
+        audit = world.audit()
+        assert (audit.status, audit.exit_code) == ("exactly_once_given", 4), audit.says
