@@ -36,37 +36,35 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class DesignCheck:
-    """`memory`: T_dedup; None: undeclared. `spare`: memory less all steps, negative where it fails; with an unknown step, at most so much."""
+    """`horizon`: T_dedup, the shortest that is declared; None: none is. `is_whole`: every memory's is. `spare`: horizon less
+    all steps, negative where it fails; where something is not known, at most so much.
+    """
 
     holds: Holds
-    memory: timedelta | None
+    horizon: timedelta | None
+    is_whole: bool
     steps: tuple[Step, ...]
     spare: timedelta | None
 
     @property
     def missing(self) -> tuple[str, ...]:
         """What to declare or to measure, by name."""
-        return (
-            *(() if self.memory is not None else ("memory",)),
-            *(one.name for one in self.steps if one.takes is None),
-        )
+        return (*(() if self.is_whole else ("horizon",)), *(one.name for one in self.steps if one.takes is None))
 
 
-def design_check(memory: timedelta | None, steps: Sequence[Step]) -> DesignCheck:
+def design_check(horizon: timedelta | None, steps: Sequence[Step], *, is_whole: bool = True) -> DesignCheck:
     """Strictly longer: a memory that ends with the last step has no room for the clock's tick.
 
     >>> from datetime import timedelta as t
     >>> design_check(t(minutes=5), [Step("max_outage", t(minutes=5)), Step("operator_delay", None)]).holds.value
     'fails'
     """
-    known = sum((one.takes for one in steps if one.takes is not None), timedelta(0))
-    is_whole = all(one.takes is not None for one in steps)
-    if memory is None:
-        return DesignCheck(Holds.UNKNOWN, None, tuple(steps), None)
-    spare = memory - known
-    if spare <= timedelta(0):
-        return DesignCheck(Holds.FAILS, memory, tuple(steps), spare)
-    return DesignCheck(Holds.HOLDS if is_whole else Holds.UNKNOWN, memory, tuple(steps), spare)
+    if horizon is None:
+        return DesignCheck(Holds.UNKNOWN, None, False, tuple(steps), None)
+    spare = horizon - sum((one.takes for one in steps if one.takes is not None), timedelta(0))
+    is_known = is_whole and all(one.takes is not None for one in steps)
+    holds = Holds.FAILS if spare <= timedelta(0) else Holds.HOLDS if is_known else Holds.UNKNOWN
+    return DesignCheck(holds, horizon, is_whole, tuple(steps), spare)
 
 
 def catch_up(

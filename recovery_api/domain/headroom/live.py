@@ -44,21 +44,33 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a recovery takes. `owed`: B. `growth_per_second`: a, zero while the relay delivers.
+    """What a recovery takes. `owed`: B, at least. `growth_per_second`: a, zero while the relay delivers.
 
-    `rate_per_second`: r, the slowest recent re-drive; None: none was seen. `overhead` None: not measured.
+    `rate_per_second`: r, the slowest recent re-drive; None: none was seen. `overhead`, `growth_per_second` None: not
+    measured. `margin`, `operator_delay` None: not declared.
     """
 
     owed: int
-    growth_per_second: float
+    growth_per_second: float | None
     rate_per_second: float | None
     overhead: timedelta | None
-    margin: timedelta
-    operator_delay: timedelta
+    margin: timedelta | None
+    operator_delay: timedelta | None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not known of it, by name."""
+        names = ("growth_per_second", "rate_per_second", "overhead", "margin", "operator_delay")
+        return tuple(name for name in names if getattr(self, name) is None)
 
     @property
     def is_known(self) -> bool:
-        return self.rate_per_second is not None and self.overhead is not None
+        return not self.missing
+
+    @property
+    def kept_back(self) -> timedelta:
+        """Margin and overhead, as far as they are known."""
+        return (self.margin or timedelta(0)) + (self.overhead or timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +161,8 @@ def term_left(term: Term, pace: Pace, now: datetime) -> TermLeft:
     left = term.expires_at - now
     rate = pace.rate_per_second
     each = term.sent_seconds + (1 / rate if rate else 0.0)
-    room = (left - pace.margin - (pace.overhead or timedelta(0))).total_seconds() - pace.owed * each
-    return _judge(term, left, span(room / (1 + pace.growth_per_second * each)), pace, now, pace.is_known)
+    room = (left - pace.kept_back).total_seconds() - pace.owed * each
+    return _judge(term, left, span(room / (1 + (pace.growth_per_second or 0.0) * each)), pace, now, pace.is_known)
 
 
 def _parts_left(parts: Sequence[Part], pace: Pace, now: datetime) -> TermLeft:
@@ -159,13 +171,16 @@ def _parts_left(parts: Sequence[Part], pace: Pace, now: datetime) -> TermLeft:
     rooms = []
     for part in parts:
         before += part.takes
-        rooms.append(part.expires_at - now - pace.margin - before)
+        rooms.append(part.expires_at - now - (pace.margin or timedelta(0)) - before)
     least = min(range(len(rooms)), key=rooms.__getitem__)
     ends = min(part.expires_at for part in parts)
     term = Term(Forgets.SINK_MEMORY, Reach.KNOWN, f"Part {least + 1} of {len(parts)} binds.", ends)
     rate = pace.rate_per_second
-    room = span(rooms[least].total_seconds() / (1 + (pace.growth_per_second / rate if rate else 0.0)))
-    is_known = rate is not None or pace.growth_per_second == 0
+    growth = pace.growth_per_second or 0.0
+    room = span(rooms[least].total_seconds() / (1 + (growth / rate if rate else 0.0)))
+    is_known = not {"margin", "operator_delay"} & set(pace.missing) and (
+        pace.growth_per_second == 0 or not {"growth_per_second", "rate_per_second"} & set(pace.missing)
+    )
     return _judge(term, ends - now, room, pace, now, is_known, least + 1)
 
 
@@ -176,7 +191,7 @@ def _judge(
     if room < timedelta(0) or left <= timedelta(0):
         return TermLeft(term, Standing.GONE, left, None, None, False, part)
     start = now + room
-    decide = start - pace.operator_delay
+    decide = start - (pace.operator_delay or timedelta(0))
     if not is_known:
         return TermLeft(term, Standing.UNKNOWN, left, start, decide, True, part)
     return TermLeft(term, Standing.LOW if now > decide else Standing.OK, left, start, decide, False, part)

@@ -32,7 +32,7 @@ def test_equal_is_not_longer() -> None:
 
 def test_undeclared_memory_is_unknown_and_named() -> None:
     found = design_check(None, _steps(None))
-    assert (found.holds, found.missing, found.spare) == (Holds.UNKNOWN, ("memory", "replay_catchup"), None)
+    assert (found.holds, found.missing, found.spare) == (Holds.UNKNOWN, ("horizon", "replay_catchup"), None)
 
 
 def test_unknown_step_leaves_at_most_the_rest() -> None:
