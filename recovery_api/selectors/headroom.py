@@ -15,6 +15,7 @@ from django.db.models import Count, F, Min, Q, Window
 from django.db.models.functions import RowNumber
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_parse
+from recovery_api.domain.errors import BadCoordinate
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.headroom import declared
 from recovery_api.domain.headroom.design import DesignCheck, Step, catch_up, design_check
@@ -68,8 +69,11 @@ class PipelineHeadroom:
 
 @dataclass(frozen=True, slots=True)
 class _Owed:
-    """The open lost events that are remembered. `oldest_at` None: of one of them no commit time is known, or there is none."""
+    """The open lost events that are `remembered`; `count`: those that nobody acknowledged. `oldest_at` None: of one of these no
+    commit time is known, or there is none.
+    """
 
+    remembered: int = 0
     count: int = 0
     oldest_at: datetime | None = None
     gone_count: int = 0
@@ -99,8 +103,8 @@ def _headroom(
     is_current = newest is not None and (now - newest.read_at) <= timedelta(seconds=options["stale_after_seconds"])
     arrivals = arrivals_of(audits) if is_current else _stopped(arrivals_of(audits))
     certified = certified_to(audits, newest.frontier) if newest else None
-    is_dated = owed.count == 0 or owed.oldest_at is not None
-    since = anchor(owed.oldest_at, certified) if newest and is_dated and owed.is_whole and certified else None
+    is_dated = newest is not None and owed.remembered >= newest.lost and (owed.count == 0 or owed.oldest_at is not None)
+    since = anchor(owed.oldest_at, certified) if is_dated and owed.is_whole and certified else None
     is_hypothetical = newest is not None and newest.owed == 0 and owed.count == 0
     pace = _pace(options, newest, arrivals, runs, owed, since, now)
     error = options["clock_error_seconds"]
@@ -210,11 +214,7 @@ def _audits(keys: Sequence[int], spellings: Mapping[int, Spelling]) -> dict[int,
 
 def _seen(row: Mapping[str, Any], spelling: Spelling) -> AuditSeen:
     lanes: Mapping[str, Mapping[str, Any]] = row["lanes"]
-    heads: dict[str, Coordinate | None] = {
-        lane: coordinate_parse(one["head_says"], spelling) if one["head_says"] else None
-        for lane, one in lanes.items()
-        if "head_says" in one
-    }
+    heads = _heads(lanes, spelling)
     above = sum(int(one.get("above_frontier_owed") or 0) for one in lanes.values())
     return AuditSeen(
         started_at=row["started_at"],
@@ -223,10 +223,22 @@ def _seen(row: Mapping[str, Any], spelling: Spelling) -> AuditSeen:
         tells=row["status"] != Status.UNKNOWN,
         obligations=row["obligation_count"],
         accepted=row["accepted_count"],
-        owed=row["lost_count"] + above,
+        lost=row["lost_count"],
+        owed=above + (0 if row["status"] == Status.ACKNOWLEDGED else row["lost_count"]),
         frontier=frontier_from_row(row["frontier"]),
-        heads=heads if len(heads) == len(lanes) else {},
+        heads=heads,
     )
+
+
+def _heads(lanes: Mapping[str, Mapping[str, Any]], spelling: Spelling) -> dict[str, Coordinate | None]:
+    """Empty where one cannot be told: in another spelling than the source's of today, or not kept."""
+    try:
+        return {
+            lane: coordinate_parse(one["head_says"], spelling) if one["head_says"] else None
+            for lane, one in lanes.items()
+        }
+    except (KeyError, BadCoordinate):
+        return {}
 
 
 def _runs(keys: Sequence[int], now: datetime) -> dict[int, list[RunSeen]]:
@@ -249,17 +261,17 @@ def _runs(keys: Sequence[int], now: datetime) -> dict[int, list[RunSeen]]:
 
 
 def _owed(keys: Sequence[int]) -> dict[int, _Owed]:
+    still = Q(is_acknowledged=False)
     rows = (
-        LedgerItem.objects.filter(
-            pipeline_id__in=keys, settled_at__isnull=True, word=ItemWord.LOST, is_acknowledged=False
-        )
+        LedgerItem.objects.filter(pipeline_id__in=keys, settled_at__isnull=True, word=ItemWord.LOST)
         .order_by()
         .values("pipeline_id")
         .annotate(
-            count=Count("pk"),
-            oldest=Min("committed_at"),
-            undated=Count("pk", filter=Q(committed_at__isnull=True)),
-            gone=Count("pk", filter=Q(is_content_gone=True)),
+            remembered=Count("pk"),
+            count=Count("pk", filter=still),
+            oldest=Min("committed_at", filter=still),
+            undated=Count("pk", filter=still & Q(committed_at__isnull=True)),
+            gone=Count("pk", filter=still & Q(is_content_gone=True)),
         )
     )
     partial = set(
@@ -271,5 +283,5 @@ def _owed(keys: Sequence[int]) -> dict[int, _Owed]:
     for row in rows:
         oldest = None if row["undated"] else row["oldest"]
         key = row["pipeline_id"]
-        found[key] = _Owed(row["count"], oldest, row["gone"], key not in partial)
+        found[key] = _Owed(row["remembered"], row["count"], oldest, row["gone"], key not in partial)
     return found

@@ -20,7 +20,8 @@ LARGE_ENOUGH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AuditSeen:
-    """One audit, as far as headroom asks. `owed`: lost at its frontier, and suspected above it.
+    """One audit, as far as headroom asks. `lost`: at its frontier, acknowledged ones included; `owed`: what a recovery may send,
+    with what is suspected above the frontier.
 
     `tells`: it could tell what is owed. `heads`: of each lane the newest event then; None: it held none.
     """
@@ -31,6 +32,7 @@ class AuditSeen:
     tells: bool
     obligations: int
     accepted: int
+    lost: int
     owed: int
     frontier: Mapping[str, Coordinate]
     heads: Mapping[str, Coordinate | None]
