@@ -70,7 +70,7 @@ def timeline_figure(marks: Sequence[Mark]) -> dict[str, Any]:
 def waterfall_figure(bars: Sequence[Bar]) -> dict[str, Any]:
     """The memory above, below it each step where the one before it ended; hours from left to right.
 
-    >>> figure = waterfall_figure([Bar("memory", 0, 3600, "1 h"), Bar("margin", 0, 600, "10 min")])
+    >>> figure = waterfall_figure([Bar("shortest", 0, 3600, "1 h"), Bar("margin", 0, 600, "10 min")])
     >>> figure["data"][0]["x"], figure["data"][1]["base"]
     ([1.0], [0.0])
     """

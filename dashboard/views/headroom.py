@@ -53,6 +53,7 @@ class Design:
     missing: list[str]
     figure: dict[str, Any] | None
     figure_id: str
+    figure_says: str = "The shortest memory beside what may use it up. The table below says the same."
 
 
 def headroom_cells(pipelines: list[Pipeline], now: datetime) -> dict[int, HeadroomCell]:
@@ -74,6 +75,7 @@ def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
         ),
         "marks": [(mark.name, mark.at, mark.says) for mark in marks],
         "timeline": timeline_figure(marks) if len(marks) > 1 else None,
+        "timeline_says": "What ends when. The table below says the same.",
         "terms": [
             {
                 "name": LABELS[each.term.forgets],

@@ -57,7 +57,7 @@ def headroom_says(found: Headroom, pace: Pace, now: datetime, *, is_hypothetical
     if not is_read:
         return "How long a recovery may wait is not known: no audit has told what is owed."
     if found.standing is Standing.GONE:
-        return _gone(found, now)
+        return _gone(found, is_hypothetical)
     bound = _bound(found, now)
     if found.standing is Standing.UNKNOWN:
         missing = [MISSING_SAYS[one] for one in pace.missing]
@@ -70,8 +70,10 @@ def headroom_says(found: Headroom, pace: Pace, now: datetime, *, is_hypothetical
     else:
         when = f"{pace.owed:,} events are owed. Their recovery must start by {at_says(found.last_start, now)}"
     decide = f"decide by {at_says(found.decide_by, now)}"
+    if found.standing is Standing.LOW and is_hypothetical:
+        return f"{when}: sooner than a person may take to see it and to decide."
     if found.standing is Standing.LOW:
-        return f"{when}. Start it now: the time that a person needs to decide is used up (it was {decide})."
+        return f"{when}. Start it now: since {at_says(found.decide_by, now)} there is no time left to decide."
     return f"{when}; {decide}, in {span_short(found.decide_by - now)}. If it starts later, it may still be sending when {FORGETS_SAYS[found.binds]}."
 
 
@@ -87,14 +89,15 @@ def headroom_short(found: Headroom, now: datetime) -> str:
     return f"{left}; decide by {'at most ' if found.is_bound else ''}{at_says(found.decide_by, now)}"
 
 
-def _gone(found: Headroom, now: datetime) -> str:
-    why = FORGETS_SAYS[found.binds] if found.binds else ""
+def _gone(found: Headroom, is_hypothetical: bool) -> str:
     lost = [one for one in found.terms if one.standing is Standing.GONE]
     if found.is_expired:
         says = "Some of what a recovery needs may be gone already."
     else:
         says = "A recovery that starts now may end too late."
-    because = " ".join(dict.fromkeys(one.term.says for one in lost)) or why
+    because = " ".join(dict.fromkeys(one.term.says for one in lost))
+    if is_hypothetical:
+        return f"Nothing is owed. If the relay stopped now, even a recovery at once might end too late. {because}"
     return f"{says} {because} Look at both ends before you send anything again."
 
 
