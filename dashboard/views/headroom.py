@@ -14,7 +14,6 @@ from recovery_api.domain.headroom.terms import FAR, Forgets, Reach
 from recovery_api.models import Pipeline
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom, pipeline_headroom
 
-TONES = {Standing.OK: "good", Standing.LOW: "warn", Standing.GONE: "bad", Standing.UNKNOWN: "unsure"}
 LABELS = {
     Forgets.SOURCE_PURGE: "source's next purge",
     Forgets.SOURCE_DISK: "source's disk",
@@ -35,10 +34,9 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class HeadroomCell:
-    """Of the overview: word, tone and number."""
+    """Of the overview: what it looks like (a row of domain.looks), and the number."""
 
-    word: str
-    tone: str
+    look: str
     says: str
 
 
@@ -56,12 +54,16 @@ class Design:
     figure_says: str = "The shortest memory beside what may use it up. The table below says the same."
 
 
+def look_of(standing: Standing) -> str:
+    return f"headroom_{standing.value}"
+
+
 def headroom_cells(pipelines: list[Pipeline], now: datetime) -> dict[int, HeadroomCell]:
     return {key: cell_of(one) for key, one in fleet_headroom(pipelines, now).items()}
 
 
 def cell_of(one: PipelineHeadroom) -> HeadroomCell:
-    return HeadroomCell(one.found.standing.value, TONES[one.found.standing], headroom_short(one.found, one.now))
+    return HeadroomCell(look_of(one.found.standing), headroom_short(one.found, one.now))
 
 
 def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
         "terms": [
             {
                 "name": LABELS[each.term.forgets],
-                "word": each.standing.value,
+                "look": look_of(each.standing),
                 "left": span_short(each.left)
                 if each.left is not None
                 else ("no limit" if each.term.reach is Reach.NO_LIMIT else NOT_KNOWN),

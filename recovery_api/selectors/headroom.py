@@ -19,7 +19,7 @@ from recovery_api.domain.errors import BadCoordinate
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.headroom import declared
 from recovery_api.domain.headroom.design import DesignCheck, Step, catch_up, design_check
-from recovery_api.domain.headroom.live import Headroom, Pace, headroom
+from recovery_api.domain.headroom.live import Headroom, Pace, headroom, pace_in_parts
 from recovery_api.domain.headroom.observed import (
     Arrivals,
     AuditSeen,
@@ -120,6 +120,9 @@ def _headroom(
         *declared.record_terms(record, keeps[0], since, clock, now),
         *declared.memory_terms(into, keeps[1], since, clock, now, is_record=fired.pk == pipeline.sink_id),
     ]
+    most = min(options["batch_limit"], into.get("batch_limit") or options["batch_limit"])
+    whole = pace
+    pace = pace_in_parts(terms, whole, now, most)
     shortest = declared.shortest_horizon(source, retention, record, into, *keeps)
     by_word, by_sight = options["replay_per_second"], pace.rate_per_second
     return PipelineHeadroom(
@@ -133,8 +136,8 @@ def _headroom(
         oldest_owed_at=owed.oldest_at,
         certified_to=certified,
         is_hypothetical=is_hypothetical,
-        declared_check=_design(options, *shortest, arrivals, by_word, pace.overhead),
-        measured_check=_design(options, *shortest, arrivals, by_sight, pace.overhead),
+        declared_check=_design(options, *shortest, arrivals, by_word, whole.overhead),
+        measured_check=_design(options, *shortest, arrivals, by_sight, whole.overhead),
     )
 
 

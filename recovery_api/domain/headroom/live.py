@@ -12,8 +12,9 @@ E_k: L_k - margin - C_1 - … - C_k. What is unknown is left out of a bound (*at
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -148,6 +149,19 @@ def headroom(terms: Sequence[Term], pace: Pace, now: datetime, parts: Sequence[P
         part=binding.part if binding else 0,
         terms=tuple(judged),
     )
+
+
+def pace_in_parts(terms: Sequence[Term], pace: Pace, now: datetime, most: int) -> Pace:
+    """The pace with an overhead for each part of a recovery whose parts have `most` events, by what is owed at its last start.
+
+    That start is the one of a recovery in one part, so the parts are rather too many than too few.
+    """
+    if pace.overhead is None:
+        return pace
+    found = headroom(terms, pace, now)
+    waits = (found.last_start - now).total_seconds() if found.last_start else 0.0
+    owed = pace.owed + (pace.growth_per_second or 0.0) * max(waits, 0.0)
+    return replace(pace, overhead=pace.overhead * max(1, math.ceil(owed / most)))
 
 
 def term_left(term: Term, pace: Pace, now: datetime) -> TermLeft:

@@ -29,6 +29,7 @@ DESIGN = {
     "clock_error_seconds": 0,
     "stale_after_seconds": 7200,
     "max_outage_seconds": 14_400,
+    "batch_limit": 10_000_000,
 }
 DAY = 86_400
 pytestmark = pytest.mark.django_db
@@ -318,6 +319,17 @@ def test_old_look_takes_the_relay_for_stopped() -> None:
     found = pipeline_headroom(pipeline, NOW)
     assert found.pace.growth_per_second == 25
     assert found.pace.owed == 10 + 25 * 3 * 3600
+
+
+def test_each_part_of_a_recovery_has_an_overhead_of_its_own() -> None:
+    pipeline = make({"memory_seconds": DAY}, batch_limit=2)
+    redriven(pipeline)
+    audited(pipeline, NOW - timedelta(hours=1), 9, 9, 5)
+    audit = audited(pipeline, NOW, 20, 20, 5)
+    owed(pipeline, audit, 5, NOW - timedelta(hours=14))
+    found = pipeline_headroom(pipeline, NOW)
+    assert found.pace.overhead == timedelta(minutes=15)
+    assert found.found.last_start == NOW + timedelta(hours=10, minutes=-25) - timedelta(seconds=0.05)
 
 
 def test_commands_name_every_pipeline_and_exit_as_the_worst() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery_api.domain.headroom.live import Part, headroom
+from recovery_api.domain.headroom.live import Part, headroom, pace_in_parts
 from recovery_api.domain.headroom.terms import (
     FAR,
     Forgets,
@@ -131,6 +131,13 @@ def test_growth_brings_the_parts_forward_too() -> None:
     still = headroom([], pace(0), NOW, parts).last_start
     assert still == at(12, 35)
     assert headroom([], pace(0, 100), NOW, parts).last_start == NOW + timedelta(minutes=17, seconds=30)
+
+
+def test_what_grows_until_the_start_makes_more_parts() -> None:
+    terms = [memory(hours(24), NOW - hours(14))]
+    assert pace_in_parts(terms, pace(90_000), NOW, 100_000).overhead == minutes(5)
+    assert pace_in_parts(terms, pace(90_000, 25), NOW, 100_000).overhead == minutes(5) * 8
+    assert pace_in_parts(terms, replace(pace(1), overhead=None), NOW, 1).overhead is None
 
 
 @given(
