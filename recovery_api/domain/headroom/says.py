@@ -36,6 +36,8 @@ def span_short(span: timedelta) -> str:
     """
     if span < timedelta(0):
         return f"-{span_short(-span)}"
+    if span >= FAR / 2:
+        return "more than 50 years"
     seconds = int(span.total_seconds())
     if seconds < 60:
         return f"{seconds} s"
@@ -68,7 +70,7 @@ def headroom_says(found: Headroom, pace: Pace, now: datetime, *, is_hypothetical
     if is_hypothetical:
         when = f"Nothing is owed. If the relay stopped now, a recovery would have to start by {at_says(found.last_start, now)}"
     else:
-        when = f"{pace.owed:,} events are owed. Their recovery must start by {at_says(found.last_start, now)}"
+        when = f"About {pace.owed:,} events are owed. Their recovery must start by {at_says(found.last_start, now)}"
     decide = f"decide by {at_says(found.decide_by, now)}"
     if found.standing is Standing.LOW and is_hypothetical:
         return f"{when}: sooner than a person may take to see it and to decide."

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from recovery_api.domain.headroom.live import Headroom, Pace, headroom
 from recovery_api.domain.headroom.says import headroom_says, headroom_short
-from recovery_api.domain.headroom.terms import Forgets, no_limit, unknown
+from recovery_api.domain.headroom.terms import Forgets, by_room, no_limit, unknown
 from tests.unit.headroom.cases import CASES, NOW, hours, memory, minutes, pace
 
 
@@ -21,14 +21,14 @@ def says(found: Headroom, of: Pace, *, is_hypothetical: bool = False) -> str:
 
 def test_time_to_decide_names_both_moments_and_what_comes_after() -> None:
     assert says(*case("1")) == (
-        "90,000 events are owed. Their recovery must start by 19:36 UTC; decide by 19:06 UTC, in 7 h 6 min. If it starts"
+        "About 90,000 events are owed. Their recovery must start by 19:36 UTC; decide by 19:06 UTC, in 7 h 6 min. If it starts"
         " later, it may still be sending when the sink no longer knows what it accepted."
     )
 
 
 def test_low_says_start_now() -> None:
     assert says(*case("7")) == (
-        "12,000 events are owed. Their recovery must start by 12:03 UTC. Start it now: since 11:33 UTC there is no time left"
+        "About 12,000 events are owed. Their recovery must start by 12:03 UTC. Start it now: since 11:33 UTC there is no time left"
         " to decide."
     )
 
@@ -83,3 +83,9 @@ def test_never_read_says_so() -> None:
     found = headroom([memory(hours(24), NOW)], pace(0), NOW)
     assert "no audit has told" in headroom_says(found, pace(0), NOW, is_hypothetical=False, is_read=False)
     assert found.left == timedelta(days=1)
+
+
+def test_what_is_too_far_away_is_no_number_of_days() -> None:
+    limitless = by_room(Forgets.SOURCE_DISK, 2**60, 1, NOW, "A large disk.")
+    found = headroom([limitless], pace(0), NOW)
+    assert headroom_short(found, NOW) == "more than 50 years left; decide by in more than 50 years"
