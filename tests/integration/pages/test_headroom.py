@@ -42,9 +42,15 @@ def noon() -> None:
         cursor.execute("CREATE SCHEMA noon")
         cursor.execute(
             "CREATE FUNCTION noon.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS"
-            " $$ SELECT '2026-03-01 12:00:00+00'::timestamptz $$"
+            " $$ SELECT pg_catalog.current_setting('noon.now')::timestamptz $$"
         )
         cursor.execute("SET LOCAL search_path = noon, pg_catalog, public")
+    clock_stand(NOW)
+
+
+def clock_stand(at: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('noon.now', %s, true)", [at.isoformat()])
 
 
 def make(sink: dict[str, Any] | None = None, source: dict[str, Any] | None = None, **options: Any) -> Pipeline:
@@ -167,6 +173,28 @@ def test_case_1_stopped_relay_counts_down_the_same_everywhere(sign_in: Callable[
     assert "must start by 19:36 UTC; decide by 19:06 UTC, in 7 h 6 min." in page
     assert by_rest["design"]["measured"]["holds"] == "holds"
     assert "10 h left; decide by 19:06 UTC" in sign_in("viewer").get("/?headroom=ok").content.decode()
+
+
+def test_pipeline_left_alone_with_its_relay_stopped_goes_to_low_and_gone(sign_in: Callable[..., Client]) -> None:
+    pipeline = make({"memory_seconds": DAY})
+    redriven(pipeline)
+    audited(pipeline, NOW - timedelta(hours=1), 910_000, 1_000_000, 0)
+    owed(pipeline, audited(pipeline, NOW, 1_000_000, 1_000_000, 90_000), 90_000, NOW - timedelta(hours=14))
+    seen = []
+    for hour, minute in ((12, 0), (19, 6), (19, 7), (19, 36), (19, 37), (22, 0)):
+        clock_stand(datetime(2026, 3, 1, hour, minute, tzinfo=UTC))
+        row, _, page, code = told(sign_in("viewer"))
+        seen.append((f"{hour}:{minute:02}", row["headroom"], row["is_expired"], row["last_start"], code))
+        assert ("Start it now" in page) == (row["headroom"] == "low")
+    start = at(19, 36)
+    assert seen == [
+        ("12:00", "ok", False, start, 0),
+        ("19:06", "ok", False, start, 0),
+        ("19:07", "low", False, start, 1),
+        ("19:36", "low", False, start, 1),
+        ("19:37", "gone", False, None, 1),
+        ("22:00", "gone", True, None, 1),
+    ]
 
 
 def test_case_2_delivering_relay_lets_nothing_grow(sign_in: Callable[..., Client]) -> None:
