@@ -70,7 +70,8 @@ def headroom_says(found: Headroom, pace: Pace, now: datetime, *, is_hypothetical
     if is_hypothetical:
         when = f"Nothing is owed. If the relay stopped now, a recovery would have to start by {at_says(found.last_start, now)}"
     else:
-        when = f"About {pace.owed:,} events are owed. Their recovery must start by {at_says(found.last_start, now)}"
+        events = "one event" if pace.owed == 1 else f"about {pace.owed:,} events"
+        when = f"A recovery of {events} must start by {at_says(found.last_start, now)}"
     decide = f"decide by {at_says(found.decide_by, now)}"
     if found.standing is Standing.LOW and is_hypothetical:
         return f"{when}: sooner than a person may take to see it and to decide."

@@ -21,14 +21,14 @@ def says(found: Headroom, of: Pace, *, is_hypothetical: bool = False) -> str:
 
 def test_time_to_decide_names_both_moments_and_what_comes_after() -> None:
     assert says(*case("1")) == (
-        "About 90,000 events are owed. Their recovery must start by 19:36 UTC; decide by 19:06 UTC, in 7 h 6 min. If it starts"
+        "A recovery of about 90,000 events must start by 19:36 UTC; decide by 19:06 UTC, in 7 h 6 min. If it starts"
         " later, it may still be sending when the sink no longer knows what it accepted."
     )
 
 
 def test_low_says_start_now() -> None:
     assert says(*case("7")) == (
-        "About 12,000 events are owed. Their recovery must start by 12:03 UTC. Start it now: since 11:33 UTC there is no time left"
+        "A recovery of about 12,000 events must start by 12:03 UTC. Start it now: since 11:33 UTC there is no time left"
         " to decide."
     )
 
