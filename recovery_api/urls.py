@@ -12,6 +12,7 @@ from recovery_api.views import (
     ends,
     event_reads,
     events,
+    headroom,
     intents,
     ledger,
     omission_previews,
@@ -54,6 +55,7 @@ urlpatterns = [
     path("pipelines/<end_name:name>/retire", pipelines.PipelineRetire.as_view(), name="api-pipeline-retire"),
     path("pipelines/<end_name:name>/event-reads", event_reads.EventReads.as_view(), name="api-pipeline-event-reads"),
     path("pipelines/<end_name:name>/status", pipelines.PipelineStatusOne.as_view(), name="api-pipeline-status"),
+    path("pipelines/<end_name:name>/headroom", headroom.PipelineHeadroomOne.as_view(), name="api-pipeline-headroom"),
     path("pipelines/<end_name:name>/frontiers", pipelines.PipelineFrontiers.as_view(), name="api-pipeline-frontiers"),
     path(
         "pipelines/<end_name:name>/generations",

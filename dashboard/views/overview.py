@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -14,11 +15,13 @@ from django.shortcuts import render
 
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, page_read, query_of
+from dashboard.views.headroom import HeadroomCell, headroom_cells
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.headroom.live import Standing
 from recovery_api.models import Plan
 from recovery_api.selectors.clock import now_get
-from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.ends import pipeline_list, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.fleet_pages import (
     TROUBLE,
@@ -28,10 +31,12 @@ from recovery_api.selectors.fleet_pages import (
     ready_plans_of,
     statuses_of,
 )
+from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
 from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
 PAGE = 50
-FILTERS = {"status": TROUBLE, "plan": ("waiting",), "q": (), "page": ()}
+HEADROOMS = tuple(one.value for one in Standing)
+FILTERS = {"status": TROUBLE, "headroom": HEADROOMS, "plan": ("waiting",), "q": (), "page": ()}
 TILES = (
     # (what it counts, filter, tone where it is not zero)
     ("owed", "status=owed", "warn"),
@@ -50,6 +55,7 @@ class Line:
     status: PipelineStatus
     frontier: str
     plan: Plan | None
+    headroom: HeadroomCell
 
     @property
     def hazards(self) -> int:
@@ -69,6 +75,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     found = fleet_select(
         fleet, status=given.get("status"), text=given.get("q", ""), is_awaiting_approval="plan" in given
     )
+    if "headroom" in given:
+        found = headroom_select(found, given["headroom"], now)
     page = Paginator(found, PAGE).get_page(number)
     context = {
         "given": given,
@@ -78,11 +86,24 @@ def overview(request: HttpRequest) -> HttpResponse:
         "lines": lines(list(page.object_list), now),
         "query": query_of(given, "page"),
         "words": TROUBLE,
+        "headrooms": HEADROOMS,
         "is_empty": not fleet,
         "worker_missing": worker_presence(now).says(now),
         "start_a_worker": START_A_WORKER,
     }
     return render(request, "overview.html", context)
+
+
+def headroom_select(entries: Sequence[FleetEntry], word: str, now: datetime) -> list[FleetEntry]:
+    """Those whose headroom this is, least time to decide first; in the fleet's order where no time is known."""
+    keys = [entry.pk for entry in entries]
+    found = fleet_headroom(list(pipeline_list().filter(pk__in=keys)), now)
+    kept = [entry for entry in entries if entry.pk in found and found[entry.pk].found.standing == word]
+    return sorted(kept, key=lambda entry: _decides(found[entry.pk]))
+
+
+def _decides(one: PipelineHeadroom) -> float:
+    return one.found.decide_by.timestamp() if one.found.decide_by else inf
 
 
 def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, Any]]:
@@ -112,11 +133,14 @@ def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, 
 
 def lines(entries: Sequence[FleetEntry], now: datetime) -> list[Line]:
     plans = ready_plans_of(entries)
+    statuses = statuses_of(entries, now)
+    cells = headroom_cells([status.pipeline for status in statuses], now)
     return [
         Line(
             status,
             frontier_format(status.audit.frontier, source_spelling(status.pipeline.source)) if status.audit else "",
             plans.get(status.pipeline.pk),
+            cells[status.pipeline.pk],
         )
-        for status in statuses_of(entries, now)
+        for status in statuses
     ]

@@ -13,6 +13,7 @@ from django.utils import timezone
 from dashboard.access import actor
 from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
+from dashboard.views.headroom import headroom_context
 from dashboard.views.lanes import lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
@@ -63,6 +64,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "plan_unless": _plan_unless(status, work),
         **_evidence(found, status),
         **history,
+        "headroom": headroom_context(found, now),
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
         "archive": archive_shown(found),

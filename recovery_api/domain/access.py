@@ -209,6 +209,7 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-pipelines", "GET"): Permission.SEE,
     ("api-pipeline-test", "POST"): Permission.CONFIGURE,
     ("api-pipeline-frontiers", "GET"): Permission.SEE,
+    ("api-pipeline-headroom", "GET"): Permission.SEE,
     ("api-pipeline-generations", "GET"): Permission.SEE,
     ("api-pipeline-claims", "GET"): Permission.SEE,
     ("api-pipeline-items", "GET"): Permission.SEE,

@@ -71,6 +71,11 @@ LOOKS: Mapping[str, Look] = {
     "allocated": Look("allocated", "quiet", "minus"),
     "claimed": Look("claimed", "warn", "triangle"),
     "started": Look("started", "calm", "check"),
+    # headroom
+    "headroom_ok": Look("ok", "calm", "check"),
+    "headroom_low": Look("low", "warn", "triangle"),
+    "headroom_gone": Look("gone", "bad", "octagon"),
+    "headroom_unknown": Look("unknown", *UNSURE),
     # tokens
     "standing": Look("standing", "good", "check"),
     "expired": Look("expired", "quiet", "minus"),

@@ -21,6 +21,7 @@ from recovery_api.models import (
     RecoveryState,
     Wanted,
 )
+from recovery_api.serializers.headroom import HeadroomShortShape
 from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
 from recovery_api.serializers.work import ErrorShape, IntentShape
 
@@ -146,6 +147,7 @@ class StatusShape(serializers.Serializer):
     drill_passed_at = maybe(Moment)
     suspected = maybe(WideField, help_text="Above the frontier and not accepted yet: on its way, perhaps. No status.")
     schedule = ScheduleShape()
+    headroom = HeadroomShortShape()
 
 
 class LaneShape(serializers.Serializer):

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from recovery_api.exceptions import BadRequest
+from recovery_api.headroom_rows import statuses_as_rows
 from recovery_api.models import Pipeline
 from recovery_api.rows import (
     Row,
@@ -195,8 +196,8 @@ class Fleet(ApiView):
             self.asked,
             found,
             ("name",),
-            status_as_row,
-            lambda found: fleet_status(now, found),
+            dict,
+            lambda found: statuses_as_rows(fleet_status(now, found), now),
         )
 
 
@@ -210,7 +211,9 @@ class PipelineStatusOne(ApiView):
         tag="pipelines",
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(status_as_row(pipeline_status(pipeline_get(name), now_get())))
+        now = now_get()
+        (row,) = statuses_as_rows([pipeline_status(pipeline_get(name), now)], now)
+        return answer(row)
 
 
 class PipelineFrontiers(ApiView):

@@ -9,10 +9,12 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Kind, Option, Retention
+from recovery_api.domain.kinds.horizons import SOURCE_HORIZONS, horizons_check
 
 
 def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput for a pattern that leads out of the folder."""
+    horizons_check("archive_files", options)
     if "/" in options["pattern"] or "\x00" in options["pattern"]:
         raise BadInput(
             "archive_files.pattern", f"{options['pattern']!r} is no file's name", "Name files of the folder: *.parquet."
@@ -71,6 +73,7 @@ KIND = Kind(
             default=Retention.KEEPS.value,
             choices=(Retention.KEEPS.value, Retention.PURGES.value),
         ),
+        *SOURCE_HORIZONS,
     ),
     abilities=frozenset({Ability.IMMUTABLE_BELOW}),
     connector="workers.connectors.sources.archive_files.ArchiveFiles",

@@ -10,6 +10,7 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import RESTORE_OPTION, Installer, Kind, Option
+from recovery_api.domain.kinds.horizons import RECORD_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
 from recovery_api.domain.points import FOR_GOOD, Point, Value
 
@@ -71,6 +72,7 @@ class KitOptions:
 
 def kit_options(options: Mapping[str, Any]) -> KitOptions:
     """The kit that parsed `options` describe. Raises: BadInput where they contradict each other."""
+    horizons_check("postgresql_kit", options)
     if len(options["schema"].encode()) > IDENTIFIER_BYTES:
         raise BadInput("postgresql_kit.schema", f"is longer than {IDENTIFIER_BYTES} bytes", "Give a shorter one.")
     return KitOptions(
@@ -156,6 +158,7 @@ KIND = Kind(
     options=(
         *CONNECTION_OPTIONS,
         RESTORE_OPTION,
+        *RECORD_HORIZONS,
         Option("schema", "The kit's schema, one a pipeline.", default="fencepost"),
         Option("prefix", "What the kit's roles begin with; <database>_<schema> when not given."),
         Option("target_schema", "The schema of the mapped target table.", default="public"),

@@ -9,6 +9,7 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds.base import Kind, Option, Retention
+from recovery_api.domain.kinds.horizons import SOURCE_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_mapping import (
     CONNECTION_OPTIONS,
     MAPPING_OPTIONS,
@@ -47,6 +48,7 @@ CURSOR_OPTIONS = (
 def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
     mapping_check("postgresql_outbox", options, COLUMN_OPTIONS)
+    horizons_check("postgresql_outbox", options)
     table, columns = options.get("cursor_table"), options.get("cursor_columns")
     for option in CURSOR_OPTIONS:
         if option.name != "cursor_table" and options.get(option.name) not in (None, option.default) and not table:
@@ -88,6 +90,7 @@ KIND = Kind(
             default="keeps",
             choices=tuple(one.value for one in Retention),
         ),
+        *SOURCE_HORIZONS,
         Option(
             "share_lock",
             "Make a bare number's frontier safe by a moment's SHARE lock. Needs MAINTAIN on the table (17+).",

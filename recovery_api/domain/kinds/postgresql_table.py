@@ -11,6 +11,7 @@ from recovery_api.domain.capabilities import Archetype
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.base import RESTORE_OPTION, Kind, Option
+from recovery_api.domain.kinds.horizons import SINK_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_ids import IDENTITY_OPTIONS, ids_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
 from recovery_api.domain.points import FOR_GOOD, Point, Value
@@ -21,6 +22,7 @@ COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "
 def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
     ids_check(options)
+    horizons_check("postgresql_table", options)
     if is_by_event_id(options):
         return
     if not options.get("coordinate"):
@@ -61,6 +63,7 @@ KIND = Kind(
         *(replace(one, is_required=False) if one.name == "coordinate" else one for one in MAPPING_OPTIONS),
         *IDENTITY_OPTIONS,
         RESTORE_OPTION,
+        *SINK_HORIZONS,
         Option(
             "digest",
             "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits.",

@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadFile, BadInput
 from recovery_api.domain.outcomes import exit_code_worst
+from recovery_api.headroom_rows import statuses_as_rows
 from recovery_api.management.auditing import audit_ask
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
@@ -24,7 +25,6 @@ from recovery_api.rows import (
     pipeline_as_row,
     plan_as_row,
     recovery_as_row,
-    status_as_row,
 )
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
@@ -102,17 +102,20 @@ class Command(FencepostCommand):
         return steps[options["what"]](now, options)
 
     def _list(self, now: datetime, options: dict[str, Any]) -> Shown:
-        rows = [status_as_row(status) for status in fleet_status(now_get())]
+        now = now_get()
+        rows = statuses_as_rows(fleet_status(now), now)
         code = exit_code_worst(row["exit_code"] for row in rows) if options["check"] else DONE
         return Shown({"pipelines": rows}, status_lines(rows), code)
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])
-        status = pipeline_status(pipeline, now_get())
+        now = now_get()
+        status = pipeline_status(pipeline, now)
+        (status_row,) = statuses_as_rows([status], now)
         plans = [plan_as_row(plan) for plan in plan_list(pipeline).select_related("pipeline__source")[:SHOWN_PLANS]]
         body = {
             **pipeline_as_row(pipeline),
-            "status": status_as_row(status),
+            "status": status_row,
             "audit": audit_as_row(status.audit) if status.audit else None,
             "recovery": recovery_as_row(status.recovery) if status.recovery else None,
             "plans": plans,
@@ -121,6 +124,7 @@ class Command(FencepostCommand):
         lines += [f"  plan {row['plan']}: {row['state'].replace('_', ' ')}, {row['created_at'][:19]}Z" for row in plans]
         if status.recovery:
             lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")
+        lines.append(f"  headroom {status_row['headroom']['headroom']}: {status_row['headroom']['short']}")
         lines.append(f"  its sink last passed its drills: {body['status']['drill_passed_at'] or 'never'}")
         return Shown(body, lines)
 

@@ -1,0 +1,156 @@
+"""From what the owners of both ends declared to the memories that a recovery needs. Left out is unknown.
+
+An event of which nothing is known but that it is not older than the anchor may have been accepted, or marked, as early as
+that: so everything counts from the anchor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from recovery_api.domain.headroom.terms import (
+    Clock,
+    Forgets,
+    Reach,
+    Term,
+    by_age,
+    by_entries,
+    by_room,
+    no_limit,
+    span,
+    unknown,
+)
+from recovery_api.domain.kinds.base import Retention
+from recovery_api.domain.points import FOR_GOOD, Point, Value
+from recovery_api.domain.schedules import span_says
+
+Options = Mapping[str, Any]
+
+
+def keeps_for_good(declares: Mapping[Point, Value]) -> bool:
+    """Whether a sink of this kind and options is said to delete nothing."""
+    return declares.get(Point.MEMORY) == FOR_GOOD
+
+
+def source_terms(
+    options: Options,
+    retention: Retention,
+    since: datetime | None,
+    clock: Clock | None,
+    gone_count: int,
+    now: datetime,
+) -> list[Term]:
+    """`gone_count`: owed events whose rows an audit found gone."""
+    if gone_count:
+        says = f"The rows of {gone_count:,} owed events are gone at the source: nothing can send them."
+        return [Term(Forgets.SOURCE_PURGE, Reach.GONE, says)]
+    if retention is Retention.PURGES:
+        keeps = options.get("purges_after_seconds")
+        if keeps is None:
+            return [unknown(Forgets.SOURCE_PURGE, "The source purges. Declare purges_after_seconds at it.")]
+        kept = timedelta(seconds=keeps)
+        begins = "their mark, which may be as early as their commit" if options["purges_from"] == "mark" else "commit"
+        says = f"The source deletes rows {span_says(kept)} after {begins}, as declared."
+        return [by_age(Forgets.SOURCE_PURGE, kept, since, clock, says)]
+    disk = _disk(Forgets.SOURCE_DISK, "source", options, now)
+    if retention is Retention.DELETES_DELIVERED:
+        says = "The source deletes rows once they were delivered; of what is owed none was found gone."
+        return [no_limit(Forgets.SOURCE_PURGE, says), disk]
+    return [disk]
+
+
+def record_terms(
+    options: Options, is_for_good: bool, since: datetime | None, clock: Clock | None, now: datetime
+) -> list[Term]:
+    """Of the acceptance record, as a table of rows."""
+    keeps = options.get("record_keeps_seconds")
+    if keeps is not None:
+        kept = timedelta(seconds=keeps)
+        return [
+            by_age(Forgets.RECORD, kept, since, clock, f"The record keeps rows for {span_says(kept)}, as declared.")
+        ]
+    if is_for_good:
+        return [_disk(Forgets.SINK_DISK, "sink", options, now)]
+    return [unknown(Forgets.RECORD, "How long the record keeps its rows is not declared: record_keeps_seconds.")]
+
+
+def memory_terms(
+    options: Options,
+    is_for_good: bool,
+    since: datetime | None,
+    clock: Clock | None,
+    now: datetime,
+    *,
+    is_record: bool,
+) -> list[Term]:
+    """Of the sink that is fired into: how long it knows what it accepted. Nothing declared: as long as its record."""
+    found = []
+    seconds, entries = options.get("memory_seconds"), options.get("memory_entries")
+    if seconds is not None:
+        kept = timedelta(seconds=seconds)
+        says = f"The sink knows for {span_says(kept)} what it accepted, as declared."
+        found.append(by_age(Forgets.SINK_MEMORY, kept, since, clock, says))
+    if entries is not None:
+        found.append(_entries(entries, options["memory_peak_per_second"], since, clock, now))
+    if not found and not is_record:
+        found.append(
+            _disk(Forgets.SINK_DISK, "delivery", options, now)
+            if is_for_good
+            else unknown(
+                Forgets.SINK_MEMORY, "How long the sink knows what it accepted is not declared: memory_seconds."
+            )
+        )
+    return found
+
+
+def shortest_horizon(
+    source: Options, retention: Retention, record: Options, into: Options, is_for_good: bool, is_into_for_good: bool
+) -> tuple[timedelta | None, bool]:
+    """T_dedup: the shortest of the declared memories as time, a disk's room among them; and whether all are declared."""
+    spans: list[timedelta | None] = []
+    if retention is Retention.PURGES:
+        spans.append(_seconds(source.get("purges_after_seconds")))
+    else:
+        spans.append(_room(source))
+    keeps = _seconds(record.get("record_keeps_seconds"))
+    spans.append(_room(record) if keeps is None and is_for_good else keeps)
+    told = []
+    if into.get("memory_seconds") is not None:
+        told.append(_seconds(into["memory_seconds"]))
+    if into.get("memory_entries") is not None:
+        told.append(span(into["memory_entries"] / into["memory_peak_per_second"]))
+    spans += told
+    if not told and into is not record:
+        spans.append(_room(into) if is_into_for_good else None)
+    known = [one for one in spans if one is not None]
+    return min(known, default=None), len(known) == len(spans)
+
+
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)
+
+
+def _room(options: Options) -> timedelta | None:
+    free, growth = options.get("disk_free_bytes"), options.get("disk_growth_bytes_per_hour")
+    return None if free is None or growth is None else span(free / growth * 3600)
+
+
+def _entries(capacity: int, peak: int, since: datetime | None, clock: Clock | None, now: datetime) -> Term:
+    """How many came in since the anchor is not counted anywhere: at most as many as the peak brings."""
+    says = f"The sink knows its newest {capacity:,} events; at most {peak:,} a second come in, as declared."
+    if since is None or clock is None:
+        return unknown(Forgets.SINK_MEMORY_ENTRIES, f"{says} From when on that counts is not known.")
+    used = math.ceil(max((now - clock.earliest(since)).total_seconds(), 0.0) * peak)
+    return by_entries(capacity, used, peak, now, says)
+
+
+def _disk(forgets: Forgets, where: str, options: Options, now: datetime) -> Term:
+    free, growth = options.get("disk_free_bytes"), options.get("disk_growth_bytes_per_hour")
+    if free is None or growth is None:
+        says = f"The {where} deletes nothing, so its disk is the limit. Declare disk_free_bytes and its growth there."
+        return unknown(forgets, says)
+    says = f"The {where} deletes nothing; its disk has room for {free:,} bytes and takes at most {growth:,} an hour, as declared."
+    return by_room(forgets, free, growth, now, says)
