@@ -17,11 +17,15 @@ import pyarrow.dataset as ds
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.ledger.following import Known
+from recovery_api.domain.ledger.lanes import base_lost
 from tests.histories.ends import Ends, Event, accept, accepted, commit, committed
 from tests.histories.expected import Expected, expected_of
+from tests.histories.remembering import Memory
 from workers.evidence import schemas
-from workers.evidence.read import BEFORE_EVERYTHING, AuditRequest, Evidence, evidence_read
+from workers.evidence.read import BEFORE_EVERYTHING, AuditRequest, Evidence, LaneEvidence, evidence_read
+from workers.evidence.remembered import ledger_parts
 from workers.evidence.store import parts_of
+from workers.recovery.following import learned_of
 from workers.spark.tasks import InProcess
 
 STEPS = 6
@@ -33,14 +37,17 @@ class Disagreement(AssertionError):
 
 
 class History:
-    """Drawn from `seed` alone. `kept`: how many blocks the incremental audits did not read, so that a test can tell that
-    something was left out at all."""
+    """Drawn from `seed` alone; half of them with a ledger, which justifies what the source purged. `kept`: how many blocks
+    the incremental audits did not read, and `gone_on`: how many of them went on after a purge, so that a test can tell
+    that something was left out at all."""
 
     def __init__(self, ends: Ends, seed: int, directory: Path) -> None:
         self.ends, self.seed, self.directory = ends, seed, directory
         self.random = random.Random(seed)
         self.kept = 0
+        self.gone_on = 0
         self.known: Known | None = None
+        self.memory = Memory() if self.random.random() < 0.5 else None
         self.acknowledged: set[Coordinate] = set()
         self.scope: tuple[str, ...] | None = None
         self.number = 0
@@ -138,6 +145,7 @@ class History:
         scope = self.random.choice(SCOPES)
         if scope != self.scope:
             self.scope, self.known = scope, None
+            self.memory = None if self.memory is None else Memory()
 
     def derives_everything(self) -> None:
         """Every block's turn has come."""
@@ -167,6 +175,7 @@ class History:
             scope=self.scope,
             parts=2,
             block_rows=self.random.choice([1, 3, 8]),
+            ledger=None if self.memory is None else self.memory.ledger(),
         )
         with evidence_read(InProcess(), replace(request, is_followed=True, known=self.known), _quietly) as incremental:
             pass
@@ -176,16 +185,20 @@ class History:
             pass
         followed = incremental.followed
         assert followed is not None
-        self.kept += sum(bool(segment.kept) for segment in followed.reach.segments)
+        segments = followed.reach.segments
+        self.kept += sum(bool(segment.kept) for segment in segments)
+        self.gone_on += any(one.kept for one in segments) and any(one.is_purged for one in segments)
         self.log.append(f"audit {step}: {followed.reach.because or 'incremental'}")
-        self.known = followed.learned
+        self.known = learned_of(incremental)
         if self.known is not None:
             self.known = replace(self.known, promised=timedelta(days=self.random.choice([0, 7, 7, 7])))
         if {lane: one.frontier for lane, one in full.lanes.items()} != frontier:
             return  # nothing was safe the first time
         self._compare("incremental and full", _said(incremental), _said(full))
         at = frontier.get(SINGLE_LANE, BEFORE_EVERYTHING)
-        if self.scope is None:
+        if self.memory is not None:
+            self.memory.learn(incremental)
+        elif self.scope is None:
             history, record = committed(self.source), accepted(self.sink)
             self._compare("full and generated", _counted(full), expected_of(history, record, at, self.acknowledged))
 
@@ -195,7 +208,9 @@ class History:
 
     def _folder(self) -> str:
         self.number += 1
-        return str(self.directory / f"{self.seed} {self.number}")
+        place = self.directory / f"{self.seed} {self.number}"
+        place.mkdir()
+        return str(place)
 
 
 def _quietly(**_: Any) -> None: ...
@@ -208,15 +223,25 @@ def _said(found: Evidence) -> dict[str, Any]:
     for row in findings:
         if row["is_keyed_hidden"]:  # of several entries at its coordinate any one is named, as they come
             row["accepted_digest"] = None
+    items = ledger_parts(found.directory)
+    told = ds.dataset(items, format="parquet", schema=schemas.ITEM).to_table().to_pylist() if items else []
     return {
         "lanes": {
-            lane: (one.frontier, asdict(one.counts), dict(one.fingerprint), one.stranded)
+            lane: (one.frontier, asdict(one.counts), dict(one.fingerprint), one.stranded, _learnt(one))
             for lane, one in found.lanes.items()
         },
+        "items": sorted(repr(row | {"id": None, "other_digest": None, "entry": None}) for row in told),
         "findings": sorted(map(repr, findings)),
         "batch": (found.batch_count, found.batch_digest),
         "weaknesses": found.source_reading.weaknesses,
     }
+
+
+def _learnt(lane: LaneEvidence) -> Any:
+    """What the ledger may learn, but for the transactions that were open: others of the cluster end meanwhile."""
+    if lane.found is None:
+        return None
+    return replace(lane.found, evidence="", admitted_below=None, prefix={}), base_lost(lane.known, lane.found)
 
 
 def _counted(found: Evidence) -> Expected:

@@ -6,8 +6,6 @@ end is another, the source dropped rows, a block is not what it was) everything 
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -27,7 +25,6 @@ from recovery_api.domain.ledger.blocks import (
     block_join,
     blocks_close,
     blocks_due,
-    blocks_hold,
     coordinate_after,
     fingerprint_join,
 )
@@ -40,6 +37,7 @@ from workers.evidence.archive.looking import archive_look_again
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
 from workers.evidence.kernel import LaneQuestion
+from workers.evidence.moved import acknowledged_digest, omitted_find, purged_find
 from workers.evidence.newly import Whole, is_same, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
 from workers.evidence.remembered import ledger_parts
@@ -54,15 +52,16 @@ CELLS = 2048
 class Segment:
     """A stretch of a lane: to be read, or `kept` as these blocks say.
 
-    `again`: a block that is read again, into which `entered` entries came since. `is_last`: of those in
-    which rows may have come in late.
+    `again`: a block that is read again; `entered`: the fingerprint of the entries that came into it since. `is_last`: of those in
+    which rows may have come in late; `is_purged`: of those from which the source dropped rows.
     """
 
     range_: CoordinateRange
     kept: tuple[Block, ...] = ()
     again: Block | None = None
-    entered: int = 0
+    entered: Fingerprint = field(default_factory=dict)
     is_last: bool = False
+    is_purged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +188,10 @@ def reach_find(
                 raise Whole("What earlier audits saw was voided, by a restore or by a row that came in late.")
         if not (source_reading.is_complete and sink_reading.is_complete):
             raise Whole("An end could not be read whole.")
+        if source_reading.rows_go:
+            raise Whole("The source drops rows once they are delivered, wherever they lie.")
         assert isinstance(sink, FollowedRecord)
-        new, older, touched = new_entries(known, sink, spec)
+        new, older, came = new_entries(known, sink, spec)
         segments: list[Segment] = []
         opened, derived, kept = 0, 0, []
         for lane in dict.fromkeys(range_.lane for range_ in whole):
@@ -199,11 +200,13 @@ def reach_find(
                 segments += [Segment(range_) for range_ in mine]
                 continue
             held = known.lanes[lane]
-            entered = Counter(blocks_hold(held.blocks, at) for at in touched.get(lane, ()))
-            open_ = _opened(held, spec.block_rows // 2) | {one for one in entered if one is not None}
+            entered = came.get(lane, {})
+            purged = purged_find(held, source_reading.lanes[lane])
+            open_ = _opened(held, spec.block_rows // 2) | entered.keys()
+            open_ |= purged | omitted_find(held, spec.questions[lane])
             due = blocks_due(held.blocks, now, known.read_at, known.promised)
             opened, derived = opened + len(open_), derived + len(due - open_)
-            segments += _segments(lane, held, open_ | due, entered, mine)
+            segments += _segments(lane, held, open_ | due, entered, purged, mine)
             kept += [block.derived_at for place, block in enumerate(held.blocks) if place not in open_ | due]
     except Whole as because:
         return Reach(everything, str(because))
@@ -277,9 +280,9 @@ def changed_find(
             continue
         read, held = block_join([block_from_row(row, now) for row in summary["blocks"]]), segment.again
         is_as_committed = segment.is_last or is_same(read.committed, held.committed)
-        is_as_accepted = read.accepted["count"] == held.accepted["count"] + segment.entered
-        if not segment.entered:
-            is_as_accepted = is_same(read.accepted, held.accepted)
+        if segment.is_purged:  # what went cannot be told from what was there; nothing may have come
+            is_as_committed |= read.committed.get("count", 0) <= held.committed.get("count", 0)
+        is_as_accepted = is_same(read.accepted, fingerprint_join(held.accepted, segment.entered))
         if not (is_as_committed and is_as_accepted):
             end = "acceptance record" if is_as_committed else "source"
             low = "the beginning" if held.low is None else coordinate_format(held.low, spelling)
@@ -310,7 +313,7 @@ def _learn(
         asked = spec.questions[lane]
         is_judged = asked.frontier > BEFORE_EVERYTHING and bool(blocks)
         if is_judged and reading.safe.incarnation and blocks[-1].high == coordinate_after(asked.frontier):
-            closed, omitted = tuple(blocks_close(blocks, spec.block_rows)), _acknowledged(asked)
+            closed, omitted = tuple(blocks_close(blocks, spec.block_rows)), acknowledged_digest(asked)
             here = (reading.lowest, reading.floor, omitted, reading.safe.incarnation)
             lanes[lane] = LaneBlocks(asked.frontier, closed, *here)
     increment = known.increment if known is not None and not reach.because else None
@@ -326,20 +329,6 @@ def _same_or_whole(
         raise Whole("The source is another server, timeline or table than an earlier audit read.")
     if asked.frontier < held.frontier or (earlier is not None and earlier < held.frontier):
         raise Whole("It is asked at a frontier below the one that an earlier audit judged.")
-    if (reading.lowest, reading.floor) != (held.lowest, held.floor):
-        raise Whole("The source's oldest row is another than an earlier audit read: rows were dropped since.")
-    if _acknowledged(asked) != held.acknowledged:
-        raise Whole("Omissions were acknowledged or taken back since.")
-
-
-def _acknowledged(asked: LaneQuestion) -> str:
-    """A digest of the coordinates that are acknowledged; "" where none is."""
-    table = asked.acknowledged
-    if table is None or not table.num_rows:
-        return ""
-    names = [name for name in ("position", "ordinal") if name in table.column_names]
-    rows = table.select(names).sort_by([(name, "ascending") for name in names])
-    return hashlib.sha256(b"".join(rows[name].to_numpy().tobytes() for name in names)).hexdigest()
 
 
 def _opened(held: LaneBlocks, look_back: int) -> set[int]:
@@ -360,7 +349,8 @@ def _segments(
     lane: str,
     held: LaneBlocks,
     read: set[int],
-    entered: Mapping[int | None, int],
+    entered: Mapping[int, Fingerprint],
+    purged: set[int],
     whole: Sequence[CoordinateRange],
 ) -> list[Segment]:
     """The lane in order: runs of blocks that stand, each other block alone, and what lies above them, cut as `whole` is."""
@@ -376,7 +366,7 @@ def _segments(
             for place, block in blocks:
                 is_last = place >= last
                 range_ = CoordinateRange(lane, block.low, block.high)
-                segments.append(Segment(range_, (), block, entered.get(place, 0), is_last))
+                segments.append(Segment(range_, (), block, entered.get(place, {}), is_last, place in purged))
         else:
             run = tuple(block for _, block in blocks)
             segments.append(Segment(CoordinateRange(lane, run[0].low, run[-1].high), run))

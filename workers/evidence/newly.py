@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.ledger.blocks import Fingerprint, fingerprint_join
+from recovery_api.domain.ledger.blocks import Fingerprint, blocks_hold, fingerprint_join
 from recovery_api.domain.ledger.following import Known
 from workers.connectors.protocols.record import FollowedRecord
-from workers.connectors.readings import Following
+from workers.connectors.readings import Following, Width
 from workers.evidence.blocks import EVERYTHING
 from workers.evidence.grounds import history_fingerprint
 from workers.evidence.ranges import MeetSpec
@@ -27,13 +27,13 @@ class Whole(Exception):
 
 def new_entries(
     known: Known, sink: FollowedRecord, spec: MeetSpec
-) -> tuple[dict[str, int], dict[str, Fingerprint], Mapping[str, list[Coordinate]]]:
+) -> tuple[dict[str, int], dict[str, Fingerprint], dict[str, dict[int, Fingerprint]]]:
     """The fingerprint of the entries that came in since; by lane of those that only now are below the oldest open
-    transaction; and where in lanes that are known the new ones lie."""
+    transaction; and by lane that is known, and the place of its block, of the new ones that came into a block."""
     increment, then = known.increment, spec.admitted_then
     since = increment.since if increment else known.snapshot
     lowest = min([Following(since).oldest_open, *(at for at in then.values() if at is not None)])
-    again, new, touched, looked_at = [], [], dict[str, list[Coordinate]](), 0
+    again, new, entered, looked_at = [], [], dict[str, dict[int, Fingerprint]](), 0
     older: dict[str, Fingerprint] = {}
     for batch in sink.read_since(spec.sink_reading, f"{lowest}:{lowest}:"):
         looked_at += batch.num_rows
@@ -45,10 +45,10 @@ def new_entries(
         again.append(history_fingerprint(table.filter(pa.array(is_shown & ~was_shown)), EVERYTHING))
         fresh = table.filter(pa.array(~is_shown))
         new.append(history_fingerprint(fresh, EVERYTHING))
-        for lane, at in _places(fresh):
-            held = known.lanes.get(lane)
-            if held is not None and at <= held.frontier:
-                touched.setdefault(lane, []).append(at)
+        compared = fresh.drop_columns(["payload_digest"]) if spec.width is Width.COORDINATE else fresh
+        for lane, place, part in _entered(known, compared):
+            blocks = entered.setdefault(lane, {})
+            blocks[place] = fingerprint_join(blocks.get(place, {}), part)
         for lane, below in then.items():
             mine = (admitted >= (below or 0)) & (admitted < (spec.admitted_now or 0))
             mine &= np.array(pc.equal(table["lane"], lane))
@@ -58,13 +58,21 @@ def new_entries(
         raise Whole(
             "The record does not hold any more what the last audit found new in it: it was restored or changed."
         )
-    return fingerprint_join(*new), older, touched
+    return fingerprint_join(*new), older, entered
 
 
-def _places(rows: pa.Table) -> Iterator[tuple[str, Coordinate]]:
+def _entered(known: Known, rows: pa.Table) -> Iterator[tuple[str, int, Fingerprint]]:
+    """Of the rows that came into a block of a lane that is known: the lane, the block's place, and their fingerprint."""
     columns = (rows[name].to_pylist() for name in ("lane", "position", "ordinal"))
-    for lane, position, ordinal in zip(*columns, strict=True):
-        yield lane, Coordinate(position, ordinal)
+    found: dict[tuple[str, int], list[int]] = {}
+    for number, (lane, position, ordinal) in enumerate(zip(*columns, strict=True)):
+        held, at = known.lanes.get(lane), Coordinate(position, ordinal)
+        if held is not None and at <= held.frontier:
+            place = blocks_hold(held.blocks, at)
+            if place is not None:
+                found.setdefault((lane, place), []).append(number)
+    for (lane, place), numbers in found.items():
+        yield lane, place, history_fingerprint(rows.take(pa.array(numbers)), EVERYTHING)
 
 
 def is_same(one: Fingerprint, other: Fingerprint) -> bool:
