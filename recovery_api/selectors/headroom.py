@@ -115,8 +115,9 @@ def _headroom(
     into = record if fired.pk == pipeline.sink_id else options_parse(kind_get(fired.kind), fired.options)
     retention = kind_get(pipeline.source.kind).retention(source)
     keeps = (_keeps(pipeline.sink.kind, record), _keeps(fired.kind, into))
+    archived = min(owed.gone_count, newest.archived) if newest else 0
     terms = [
-        *declared.source_terms(source, retention, since, clock, owed.gone_count, now),
+        *declared.source_terms(source, retention, since, clock, owed.gone_count - archived, archived, now),
         *declared.record_terms(record, keeps[0], since, clock, now),
         *declared.memory_terms(into, keeps[1], since, clock, now, is_record=fired.pk == pipeline.sink_id),
     ]
@@ -230,6 +231,7 @@ def _seen(row: Mapping[str, Any], spelling: Spelling) -> AuditSeen:
         owed=above + (0 if row["status"] == Status.ACKNOWLEDGED else row["lost_count"]),
         frontier=frontier_from_row(row["frontier"]),
         heads=heads,
+        archived=sum(int(one.get("lost_archived") or 0) for one in lanes.values()),
     )
 
 

@@ -159,6 +159,7 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
         "cursor": cursor_row(found, lane),
         "history": {name: str(value) for name, value in lane.fingerprint.items()},
         "above_frontier_owed": str(lane.stranded),
+        "lost_archived": str(lane.counts.lost_archived),
         "gaps": _text(gap_count(found, lane)),
         "ledger": ledger_row(found, lane),
     }

@@ -41,12 +41,17 @@ def source_terms(
     since: datetime | None,
     clock: Clock | None,
     gone_count: int,
+    archived_count: int,
     now: datetime,
 ) -> list[Term]:
-    """`gone_count`: owed events whose rows an audit found gone."""
+    """`gone_count`: owed events whose rows an audit found gone, and that the archive does not hold; `archived_count`: that it
+    does, which keeps them for as long as they are open."""
     if gone_count:
         says = f"The rows of {gone_count:,} owed events are gone at the source: nothing can send them."
         return [Term(Forgets.SOURCE_PURGE, Reach.GONE, says)]
+    if archived_count:
+        says = f"The source has dropped {archived_count:,} of the owed events; the archive holds them until they are settled."
+        return [no_limit(Forgets.SOURCE_PURGE, says), _disk(Forgets.SOURCE_DISK, "source", options, now)]
     if retention is Retention.PURGES:
         keeps = options.get("purges_after_seconds")
         if keeps is None:

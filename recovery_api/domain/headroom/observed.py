@@ -23,7 +23,7 @@ class AuditSeen:
     """One audit, as far as headroom asks. `lost`: at its frontier, acknowledged ones included; `owed`: what a recovery may send,
     with what is suspected above the frontier.
 
-    `tells`: it could tell what is owed. `heads`: of each lane the newest event then; None: it held none.
+    `tells`: it could tell what is owed. `archived`: how many lost events are gone at the source and in the archive. `heads`: of each lane the newest event then; None: it held none.
     """
 
     started_at: datetime
@@ -36,6 +36,7 @@ class AuditSeen:
     owed: int
     frontier: Mapping[str, Coordinate]
     heads: Mapping[str, Coordinate | None]
+    archived: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ from tests.guards.listed import (
     faces,
     following,
     grounds,
+    headroom,
     identity,
+    keeping,
     kit,
     ledger,
     liveness,
@@ -49,4 +51,6 @@ GUARDS: tuple[Guard, ...] = (
     *liveness.GUARDS,
     *faces.GUARDS,
     *schedules.GUARDS,
+    *keeping.GUARDS,
+    *headroom.GUARDS,
 )

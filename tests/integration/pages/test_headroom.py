@@ -338,6 +338,17 @@ def test_rows_gone_at_the_source_are_gone_whatever_is_declared() -> None:
     assert (found.standing, found.is_expired) == ("gone", True)
 
 
+def test_rows_gone_at_the_source_that_the_archive_holds_can_still_be_sent() -> None:
+    pipeline = make({"memory_seconds": DAY})
+    redriven(pipeline)
+    audited(pipeline, NOW - timedelta(hours=1), 9, 9, 0)
+    audit = audited(pipeline, NOW, 10, 9, 1, lost_archived="1")
+    owed(pipeline, audit, 1, NOW, is_content_gone=True)
+    found = pipeline_headroom(pipeline, NOW).found
+    assert (found.standing, found.is_expired) != ("gone", True)
+    assert any("the archive holds them" in one.term.says for one in pipeline_headroom(pipeline, NOW).found.terms)
+
+
 def test_old_look_takes_the_relay_for_stopped() -> None:
     pipeline = make({"memory_seconds": DAY})
     redriven(pipeline)

@@ -1,0 +1,57 @@
+"""What may not go: rows that somebody still needs, evidence that the ledger goes by, listings that a person asked for."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+PURGING = "recovery_api/domain/purging.py"
+PURGES = "tests/integration/recovery/test_purging.py"
+KEPT = "tests/integration/recovery/test_kept_evidence.py"
+
+GUARDS = (
+    Guard(
+        "what the ledger has open may be purged",
+        PURGING,
+        "(*(one.lowest for one in (deciding, *later)), owing.remembered, *owing.work)",
+        "(*(one.lowest for one in (deciding, *later)), *owing.work)",
+        (f"{PURGES}::test_an_event_that_the_ledger_has_open_forbids_it_on_every_face",),
+    ),
+    Guard(
+        "what an overdue pipeline was last seen to need may be purged",
+        PURGING,
+        "    if owing.overdue_since is not None:\n",
+        "    if False:\n",
+        (f"{PURGES}::test_an_overdue_pipeline_and_one_whose_last_audit_could_not_read_forbid_it",),
+    ),
+    Guard(
+        "what a plan in the making will send may be purged",
+        "recovery_api/selectors/purging.py",
+        "    for plan in Plan.objects.filter(pipeline=pipeline, state__in=[PlanState.DRAFT, PlanState.COMPUTING]):\n",
+        "    for plan in Plan.objects.none():\n",
+        (f"{PURGES}::test_a_plan_that_is_being_made_forbids_everything_until_it_is_known_what_it_sends",),
+    ),
+    Guard(
+        "a second reading throws away the evidence that the ledger goes by",
+        "workers/recovery/ends.py",
+        "    while path.exists() and evidence_is_kept(str(path)):\n",
+        "    while False:\n",
+        (f"{KEPT}::test_a_second_reading_of_the_same_work_keeps_what_the_first_one_told_the_ledger",),
+    ),
+    Guard(
+        "a scheduled audit that the ledger goes by is forgotten",
+        "recovery_api/services/schedules.py",
+        "    mine = mine.exclude(evidence_uri__in=ledger_evidence(pipeline))",
+        "    mine = mine.exclude(evidence_uri__in=[])",
+        (f"{KEPT}::test_a_scheduled_audit_that_the_ledger_goes_by_is_not_forgotten",),
+    ),
+    Guard(
+        "a schedule pushes out what a person asked for",
+        "recovery_api/services/findings.py",
+        "Audit.objects.filter(pipeline=audit.pipeline_id, is_scheduled=audit.is_scheduled)",
+        "Audit.objects.filter(pipeline=audit.pipeline_id)",
+        (
+            "tests/integration/recovery/test_listing.py"
+            "::test_scheduled_audits_push_out_no_listing_that_a_person_asked_for",
+        ),
+    ),
+)
