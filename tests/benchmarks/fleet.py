@@ -53,9 +53,7 @@ OWING = 0
 LIMIT = timedelta(minutes=15)
 FEED_SECONDS = 60.0
 RECOVER_SECONDS = 20.0
-COMMIT = (
-    f"INSERT INTO {{}} (event_id, \"key\", content) SELECT 'e' || i, 'k' || i, {CONTENT} FROM generate_series(%s::bigint, %s::bigint) i"
-)
+COMMIT = f"INSERT INTO {{}} (event_id, \"key\", content) SELECT 'e' || i, 'k' || i, {CONTENT} FROM generate_series(%s::bigint, %s::bigint) i"
 ACCEPT = f"""
     INSERT INTO {{}}.accepted (lane, position, ordinal, generation, accepted_at, admitted_in, payload_digest, op, event_id, "key")
     SELECT '0', %s, i, 0, clock_timestamp(), pg_current_xact_id(), {DIGEST}, 'insert', 'e' || i, 'k' || i

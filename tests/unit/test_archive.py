@@ -14,7 +14,7 @@ import pytest
 from recovery_api.domain.archives import Part, Unusable
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
-from workers.connectors.rows import rows_table
+from workers.connectors.rows import entry_make
 from workers.evidence.archive.contents import _merged, archived_read
 from workers.evidence.archive.looking import Archive
 from workers.evidence.archive.parts import ARCHIVED, PartWriter
@@ -26,7 +26,7 @@ def events(*positions: int, content: str = '{"n": 1}') -> pa.Table:
         {"lane": "0", "position": one, "ordinal": 0, "op": "insert", "key": f"k{one}", "content": content}
         for one in positions
     ]
-    return rows_table(rows, ARCHIVED)
+    return pa.Table.from_pylist([entry_make(row) for row in rows], schema=ARCHIVED)
 
 
 def part_of(folder: Path, rows: pa.Table) -> Part:

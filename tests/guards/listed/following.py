@@ -20,9 +20,23 @@ GUARDS = (
     Guard(
         "an acceptance below what was judged does not open its block",
         "workers/evidence/increment.py",
-        "            open_ = _opened(held, spec.block_rows // 2) | {one for one in entered if one is not None}\n",
+        "            open_ = _opened(held, spec.block_rows // 2) | entered.keys()\n",
         "            open_ = _opened(held, spec.block_rows // 2)\n",
         (f"{BLOCKS}::test_audits_that_go_on_from_rows_tell_the_ledger_what_ones_in_full_tell_it",),
+    ),
+    Guard(
+        "what was changed in a block beside a late arrival is believed",
+        "workers/evidence/increment.py",
+        "        is_as_accepted = is_same(read.accepted, fingerprint_join(held.accepted, segment.entered))\n",
+        "        is_as_accepted = bool(segment.entered) or is_same(read.accepted, held.accepted)\n",
+        (f"{BLOCKS}::test_what_was_changed_in_a_block_that_something_came_into_is_found",),
+    ),
+    Guard(
+        "a purge opens no block",
+        "workers/evidence/increment.py",
+        "            open_ |= purged | omitted_find(held, spec.questions[lane])\n",
+        "            open_ |= omitted_find(held, spec.questions[lane])\n",
+        (f"{BLOCKS}::test_an_audit_goes_on_where_the_source_purged_and_where_omissions_changed",),
     ),
     Guard(
         "a missing index of the record takes the fence away",

@@ -52,7 +52,7 @@ GUARDS = (
     Guard(
         "an approval holds for ever",
         f"{SERVICES}/plans.py",
-        "    return plan.approved_at is not None and now - plan.approved_at > timedelta(seconds=seconds)\n",
+        "    return until is not None and now > until\n",
         "    return False\n",
         (
             f"{CONTROL}/test_plans.py::test_approval_lapses_of_age",

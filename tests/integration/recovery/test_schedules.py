@@ -105,7 +105,8 @@ def told(world: World) -> dict[str, Any]:
     assert status["schedule"]["says"] in page and "team mail" in page
     assert status["schedule"]["waiting_says"].partition(" at least ")[0] in page
     if status["suspected"] not in (None, "0"):
-        assert f"{status['suspected']} newer events were not accepted yet" in page
+        some = "event was" if status["suspected"] == "1" else "events were"
+        assert f"{status['suspected']} newer {some} not accepted yet" in page
     out = StringIO()
     call_command("pipelines", "show", name, "--json", stdout=out)
     row = json.loads(out.getvalue().splitlines()[-1])["status"]
