@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.recovery.test_ledger import numbered_make
 from tests.integration.recovery.world import World, world_make
 
 
@@ -23,3 +24,12 @@ def world(transactional_db: None, database_factory: Callable[[str], str], tmp_pa
 @pytest.fixture
 def world_with_target(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
     return world_make(database_factory, tmp_path, target=True)
+
+
+@pytest.fixture
+def archived(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path) -> World:
+    """The numbered outbox, each audit of which writes to the archive."""
+    world = numbered_make(database_factory, tmp_path)
+    world.pipeline.options = {**world.pipeline.options, "is_archived": True, "archive_days": 7}
+    world.pipeline.save()
+    return world
