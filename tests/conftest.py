@@ -159,8 +159,12 @@ def database_url(dsn: str) -> str:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """The timeline refuses TRUNCATE; Django's flush between transactional tests needs it, in test databases only."""
+    """The timeline refuses TRUNCATE; Django's flush after some transactional tests needs it, in test databases only."""
     from django.db import connection
 
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE recovery_api_event DISABLE TRIGGER events_are_never_truncated")
+    from tests.emptying import emptying_begin
+
+    with django_db_blocker.unblock():
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE recovery_api_event DISABLE TRIGGER events_are_never_truncated")
+        emptying_begin()

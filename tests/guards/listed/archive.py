@@ -9,7 +9,7 @@ LOOKING = "workers/evidence/archive/looking.py"
 CONTENTS = "workers/evidence/archive/contents.py"
 SELECTED = "recovery_api/selectors/archives.py"
 TESTS = "tests/integration/recovery/test_archive.py"
-FILES = "tests/integration/recovery/test_archive_files.py"
+KEEPING = "tests/integration/recovery/test_archive_keeping.py"
 
 GUARDS = (
     Guard(
@@ -59,13 +59,13 @@ GUARDS = (
         SELECTED,
         '    return due.exclude(pk__in=parts_needed(due).values("pk"))\n',
         "    return due\n",
-        (f"{FILES}::test_what_an_open_item_needs_stays_until_it_is_settled",),
+        (f"{KEEPING}::test_what_an_open_item_needs_stays_until_it_is_settled",),
     ),
     Guard(
         "an archive that cannot be written takes the verdict with it",
         "workers/evidence/archive/writing.py",
         "        except OSError as error:\n",
         "        except KeyError as error:\n",
-        (f"{FILES}::test_a_folder_that_cannot_be_written_leaves_the_verdict_and_is_said",),
+        (f"{KEEPING}::test_a_folder_that_cannot_be_written_leaves_the_verdict_and_is_said",),
     ),
 )
