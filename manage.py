@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         else:
             traceback.print_exc()
         return 3
-    except Exception:
+    except Exception:  # the outermost edge: told whole, and its exit code is not one that a command could mean
         traceback.print_exc()
         return 3
     return 0

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dashboard.charts.look import LOOK
+
 ROW = 34
 SHAPES = {"good": "circle", "warn": "square", "bad": "diamond", "unsure": "circle-open", "quiet": "line-ns-open"}
 
@@ -100,12 +102,7 @@ def _layout(rows: Sequence[str]) -> dict[str, Any]:
     return {
         "height": 80 + ROW * len(rows),
         "margin": {"l": 190, "r": 24, "t": 8, "b": 44},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": "var(--ink)", "size": 13, "family": "inherit"},
-        "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "var(--panel)", "bordercolor": "var(--line-strong)", "font": {"color": "var(--ink)"}},
-        "dragmode": "zoom",
+        **LOOK,
         "yaxis": {
             "type": "category",
             "categoryorder": "array",

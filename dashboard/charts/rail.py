@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.charts.look import LOOK
 from recovery_api.domain.findings import FindingWord
 
 EXACT = 2**53
@@ -177,12 +178,7 @@ def _layout(rows: list[str], offset: dict[tuple[int, int], float], ordered: Sequ
     return {
         "height": HEIGHT,
         "margin": {"l": 128, "r": 24, "t": 8, "b": 36},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": "var(--ink)", "size": 13, "family": "inherit"},
-        "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "var(--panel)", "bordercolor": "var(--line-strong)", "font": {"color": "var(--ink)"}},
-        "dragmode": "zoom",
+        **LOOK,
         "xaxis": {
             "range": [-widest * 0.02, widest * 1.06],
             "tickvals": [x for x, _ in labelled],

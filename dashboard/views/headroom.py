@@ -67,7 +67,7 @@ def cell_of(one: PipelineHeadroom) -> HeadroomCell:
 
 
 def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
-    """Word and sentence, the moments as picture and table, each memory, both design checks."""
+    """What the panel shows: the word, its sentence, the timeline, each memory and both design checks."""
     one = pipeline_headroom(pipeline, now)
     marks = marks_of(one)
     return {

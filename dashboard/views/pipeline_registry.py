@@ -115,7 +115,7 @@ def _able(sinks: Iterable[Sink], abilities: frozenset[Ability]) -> list[str]:
 
 
 def _delivery(form: PipelineForm) -> Sink | None:
-    """The sink that is fired into. None: the record itself."""
+    """The sink to send into. None: the one that holds the record."""
     name = form.cleaned_data["delivery"]
     return sink_get(name) if name else None
 

@@ -50,12 +50,20 @@ def source_terms(
         says = f"The rows of {gone_count:,} owed events are gone at the source: nothing can send them."
         return [Term(Forgets.SOURCE_PURGE, Reach.GONE, says)]
     if archived_count:
-        says = f"The source has dropped {archived_count:,} of the owed events; the archive holds them until they are settled."
-        return [no_limit(Forgets.SOURCE_PURGE, says), _disk(Forgets.SOURCE_DISK, "source", options, now)]
+        says = (
+            f"The archive holds {archived_count:,} of the owed events, whose rows the source has dropped. "
+            "How long the rows of the others stay is not known."
+        )
+        return [unknown(Forgets.SOURCE_PURGE, says), _disk(Forgets.SOURCE_DISK, "source", options, now)]
     if retention is Retention.PURGES:
         keeps = options.get("purges_after_seconds")
         if keeps is None:
-            return [unknown(Forgets.SOURCE_PURGE, "The source purges. Declare purges_after_seconds at it.")]
+            return [
+                unknown(
+                    Forgets.SOURCE_PURGE,
+                    "The source deletes old rows. Say after how long: its option purges_after_seconds.",
+                )
+            ]
         kept = timedelta(seconds=keeps)
         begins = "their mark, which may be as early as their commit" if options["purges_from"] == "mark" else "commit"
         says = f"The source deletes rows {span_says(kept)} after {begins}, as declared."

@@ -18,7 +18,7 @@ class Holds(StrEnum):
     """What the design check comes to."""
 
     FAILS = "fails"
-    """Even what is known takes longer than the memory lasts."""
+    """The steps that are known already take longer than the memory lasts."""
     UNKNOWN = "unknown"
     """Something of it is neither declared nor measured."""
     HOLDS = "holds"

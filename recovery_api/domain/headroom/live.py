@@ -76,7 +76,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a recovery that is split. `takes`: C, its overhead and its waits for an approval included."""
+    """One part of a split recovery. `takes`: C, with its overhead and its waits for an approval."""
 
     expires_at: datetime
     takes: timedelta

@@ -87,7 +87,7 @@ def _rate(new: AuditSeen, old: AuditSeen) -> float | None:
 
 
 def redrive_rate(runs: Sequence[RunSeen]) -> float | None:
-    """Events a second of the slowest re-drive that is large enough to measure, from its claim to its fire."""
+    """How many events a second the slowest large re-drive sent, from its claim to its fire."""
     rates = [
         one.landed / seconds
         for one in runs

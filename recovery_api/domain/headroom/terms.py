@@ -74,7 +74,7 @@ class Clock:
     error: timedelta = timedelta(0)
 
     def earliest(self, told: datetime) -> datetime:
-        """The earliest moment that `told` may be by the clock of the end that forgets."""
+        """The earliest time that the forgetting end's clock can have shown when the other clock showed `told`."""
         return told - self.ahead - abs(self.error)
 
 

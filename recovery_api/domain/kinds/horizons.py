@@ -44,7 +44,7 @@ SOURCE_HORIZONS = (
     ),
     Option(
         "purges_from",
-        "From when that counts: commit, or the mark that a row was sent.",
+        "What that age is counted from: the row's commit, or the mark that it was sent.",
         "choice",
         choices=("commit", "mark"),
         default="commit",

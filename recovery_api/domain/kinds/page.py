@@ -68,7 +68,7 @@ def page(text: str) -> str:
 
 
 def kind_rows(kind: Kind) -> list[tuple[str, ...]]:
-    """The rows of one kind: one for each way to use it, by the abilities that it declares."""
+    """One row for each way in which the kind can be used, from the abilities that it declares."""
     name = f"`{kind.name}`"
     if kind.end == "source":
         found = [READ[ability] for ability in READ if ability in kind.abilities]

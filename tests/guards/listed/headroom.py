@@ -38,6 +38,20 @@ GUARDS = (
         (f"{ROWS}::test_undeclared_clocks_make_every_age_unknown",),
     ),
     Guard(
+        "what the archive lacks counts as held",
+        SELECTED,
+        "owed.gone_count - archived, archived, now)",
+        "0, archived, now)",
+        (f"{ROWS}::test_rows_gone_that_the_archive_lacks_are_gone_though_it_holds_others",),
+    ),
+    Guard(
+        "what the archive holds promises time to the rest",
+        "recovery_api/domain/headroom/declared.py",
+        "        return [unknown(Forgets.SOURCE_PURGE, says), _disk(",
+        "        return [no_limit(Forgets.SOURCE_PURGE, says), _disk(",
+        (f"{ROWS}::test_rows_gone_at_the_source_that_the_archive_holds_are_not_gone_and_promise_nothing_of_the_rest",),
+    ),
+    Guard(
         "rows that are gone can still be sent",
         "recovery_api/domain/headroom/declared.py",
         "    if gone_count:\n",

@@ -338,15 +338,24 @@ def test_rows_gone_at_the_source_are_gone_whatever_is_declared() -> None:
     assert (found.standing, found.is_expired) == ("gone", True)
 
 
-def test_rows_gone_at_the_source_that_the_archive_holds_can_still_be_sent() -> None:
+def test_rows_gone_at_the_source_that_the_archive_holds_are_not_gone_and_promise_nothing_of_the_rest() -> None:
+    """The source drops rows that are owed: how long the others stay is not known, whatever it declares."""
     pipeline = make({"memory_seconds": DAY})
     redriven(pipeline)
     audited(pipeline, NOW - timedelta(hours=1), 9, 9, 0)
     audit = audited(pipeline, NOW, 10, 9, 1, lost_archived="1")
     owed(pipeline, audit, 1, NOW, is_content_gone=True)
     found = pipeline_headroom(pipeline, NOW).found
-    assert (found.standing, found.is_expired) != ("gone", True)
-    assert any("the archive holds them" in one.term.says for one in pipeline_headroom(pipeline, NOW).found.terms)
+    assert (found.standing, found.is_expired) == ("unknown", False)
+    assert "The archive holds 1 of the owed events" in found.terms[0].term.says
+
+
+def test_rows_gone_that_the_archive_lacks_are_gone_though_it_holds_others() -> None:
+    pipeline = make({"memory_seconds": DAY})
+    audit = audited(pipeline, NOW, 10, 8, 2, lost_archived="1")
+    owed(pipeline, audit, 2, NOW, is_content_gone=True)
+    found = pipeline_headroom(pipeline, NOW).found
+    assert (found.standing, found.is_expired) == ("gone", True)
 
 
 def test_old_look_takes_the_relay_for_stopped() -> None:
