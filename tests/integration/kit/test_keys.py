@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -12,7 +12,7 @@ from psycopg import sql
 from recovery_api.domain.errors import Unsuitable
 from tests.contract.sink_engines import digest_make, event_make, kit_make, rows_make
 from tests.integration.kit.kit_world import KitWorld
-from tests.programs import program_missing
+from tests.system_server import system_server
 from workers.connectors.sinks.kit.install import kit_install
 
 NOCASE = "CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);"
@@ -28,6 +28,37 @@ SPELLINGS = [
     ("char(5)", "", "ab", "ab   ", "SET standard_conforming_strings = off"),
     ('text COLLATE "nocase"', NOCASE, "Ada", "ada", "SET enable_sort = off"),
 ]
+
+
+@pytest.fixture(scope="module")
+def icu_dsn(lasting_database_factory: Callable[[str], str]) -> Iterator[str]:
+    """A database where collations of ICU can be made: the run's, or one of a server of the system's packages."""
+    dsn = lasting_database_factory("icu")
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        try:
+            admin.execute(NOCASE)
+        except psycopg.errors.FeatureNotSupported:
+            dsn = ""
+    if dsn:
+        yield dsn
+        return
+    with system_server() as dsn:
+        with psycopg.connect(dsn, autocommit=True) as admin:
+            admin.execute(NOCASE)
+        yield dsn
+
+
+@pytest.fixture
+def kit_dsn(request: pytest.FixtureRequest) -> str:
+    """The run's own server, but for keys that are told apart by ICU."""
+    callspec = getattr(request.node, "callspec", None)
+    is_icu = callspec is not None and callspec.params.get("before") == NOCASE
+    return str(request.getfixturevalue("icu_dsn" if is_icu else "run_dsn"))
+
+
+@pytest.fixture(scope="module")
+def run_dsn(lasting_database_factory: Callable[[str], str]) -> str:
+    return lasting_database_factory("keys")
 
 
 @pytest.mark.parametrize("op", ["insert", "delete"])
@@ -98,9 +129,8 @@ def test_r1_an_index_of_another_collation_serves_where_both_tell_texts_apart_ali
         assert kit_install(admin, kit)["installed"]
 
 
-def test_r1_a_target_whose_unique_index_compares_otherwise_than_its_column_is_refused(kit_dsn: str) -> None:
-    with psycopg.connect(kit_dsn, autocommit=True) as admin:
-        _needs_icu(admin)
+def test_r1_a_target_whose_unique_index_compares_otherwise_than_its_column_is_refused(icu_dsn: str) -> None:
+    with psycopg.connect(icu_dsn, autocommit=True) as admin:
         admin.execute(
             'CREATE TABLE IF NOT EXISTS apart (k text COLLATE "nocase", c jsonb);'
             'CREATE UNIQUE INDEX IF NOT EXISTS apart_k ON apart (k COLLATE "C")'
@@ -111,21 +141,9 @@ def test_r1_a_target_whose_unique_index_compares_otherwise_than_its_column_is_re
 
 
 def _world(kit_dsn: str, world_make: Callable[..., KitWorld], key_type: str, before: str) -> KitWorld:
-    if before == NOCASE:
-        with psycopg.connect(kit_dsn, autocommit=True) as admin:
-            _needs_icu(admin)
     table = f"DROP TABLE IF EXISTS spelled CASCADE; CREATE TABLE spelled (k {key_type} PRIMARY KEY, total numeric)"
     options: dict[str, Any] = {"target": "spelled", "target_key": "k", "target_columns": {"total": "total"}}
     return world_make(prepare=before + table, **options)
-
-
-def _needs_icu(admin: psycopg.Connection[Any]) -> None:
-    try:
-        admin.execute(NOCASE)  # type: ignore[call-overload]
-    except psycopg.errors.FeatureNotSupported:
-        program_missing(
-            "this PostgreSQL is built without ICU, which alone has such collations: set DATABASE_URL to another"
-        )
 
 
 def _fire(world: KitWorld, *events: dict[str, Any]) -> None:

@@ -18,6 +18,8 @@ from workers.connectors.sinks.kit.versions import FACTS_TABLE, FACTS_TABLES, ver
 
 OLDEST_SERVER = 150000
 OWNER_SUFFIX = "_owner"
+OTHERWISE = "compares keys otherwise than the column does"
+"""The kit's words (applied_target.sql)."""
 
 
 def kit_install(connection: psycopg.Connection[Any], options: KitOptions) -> dict[str, Any]:
@@ -46,11 +48,7 @@ def errors_told(options: KitOptions) -> Iterator[None]:
         what = f"the {options.effect.kind} that the effect names ({_says(error, options)})"
         raise NotFound(what, "the sink's database", "Create it first.") from error
     except psycopg.errors.InvalidColumnReference as error:
-        raise Unsuitable(
-            "the target",
-            f"it has no unique index on {options.effect.key} alone",
-            "Give it a primary key or unique index on the key.",
-        ) from error
+        raise Unsuitable("the target", *_index_says(error, str(options.effect.key))) from error
 
 
 def kit_version_get(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any] | None:
@@ -135,6 +133,16 @@ def effect_refuse(found: Mapping[str, Any], options: KitOptions) -> None:
             f"its kit was installed with the effect {found['effect']}, not {options.effect.as_row()}",
             "Nothing was changed. Register the sink as it was installed, or install into another schema.",
         )
+
+
+def _index_says(error: psycopg.Error, key: str) -> tuple[str, str]:
+    """What is wrong with the target's unique index, by the kit's own word for it, and what to do."""
+    if OTHERWISE in (error.diag.message_primary or ""):
+        return (
+            f"its unique index on {key} {OTHERWISE}",
+            f"Give it a unique index on {key} with the column's own collation and operators.",
+        )
+    return f"it has no unique index on {key} alone", "Give it a primary key or unique index on the key."
 
 
 def _says(error: psycopg.Error, options: KitOptions) -> str:
