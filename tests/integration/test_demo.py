@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,6 +27,7 @@ from workers.demo.narrator import PROGRESS
 ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 MANAGE = (sys.executable, "manage.py")
+UP_SECONDS = 300
 SABOTAGED = (sys.executable, "-m", "tests.integration.sabotaged_demo")
 
 RunDemo = Callable[..., subprocess.CompletedProcess[str]]
@@ -103,8 +105,10 @@ def step_of(told: str, number: int) -> list[str]:
     return lines[began:ended]
 
 
-def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(run_demo: RunDemo, prefix: str) -> None:
-    environment = {**os.environ, **run_demo.environment}  # type: ignore[attr-defined]
+def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(
+    run_demo: RunDemo, prefix: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, **run_demo.environment, "PYTHONFAULTHANDLER": "1"}  # type: ignore[attr-defined]
     demo = subprocess.Popen(
         [*MANAGE, "demo", "--prefix", prefix, "--port", str(free_port())],
         stdout=subprocess.PIPE,
@@ -116,12 +120,19 @@ def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(ru
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     assert demo.stdout is not None
+    # What it waited for is told by its own stack and its processes', instead of by a limit that says nothing.
+    watch = threading.Timer(UP_SECONDS, os.killpg, (demo.pid, signal.SIGABRT))
+    watch.start()
     try:
         said = ""
         for line in demo.stdout:
             said += line
             if "Ctrl-C ends it all" in line:
                 break
+        watch.cancel()
+        if "Ctrl-C ends it all" not in said:
+            logs = "\n".join(file.read_text(errors="replace")[-20_000:] for file in tmp_path.rglob("*.log"))
+            pytest.fail(f"the demo was not up within {UP_SECONDS} s:\n{said}\n{logs}", pytrace=False)
         assert demo.poll() is None, said
         address = re.search(r"http://127\.0\.0\.1:\d+/", said)
         assert address is not None, said
@@ -143,6 +154,7 @@ def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(ru
         with pytest.raises(OSError):
             urllib.request.urlopen(address[0], timeout=10)
     finally:
+        watch.cancel()
         if demo.poll() is None:
             os.killpg(demo.pid, signal.SIGKILL)
             demo.wait()
