@@ -114,6 +114,11 @@ def blocks_of(grid: Grid, range_: CoordinateRange, rows: int) -> list[Coordinate
     return [CoordinateRange(range_.lane, low, high) for low, high in zip(lows, highs, strict=True)]
 
 
+def blocks_are_bounded(blocks: Sequence[CoordinateRange]) -> bool:
+    """Whether they are parts of a table, not one that takes all of it."""
+    return any(block.low is not None or block.high is not None for block in blocks)
+
+
 def _is_inside(point: Coordinate, range_: CoordinateRange) -> bool:
     return (range_.low is None or range_.low < point) and (range_.high is None or point < range_.high)
 

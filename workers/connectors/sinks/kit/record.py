@@ -15,7 +15,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
-from workers.connectors.postgresql.extent import blocks_of
+from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.packed import (
     Packed,
     packed_digest,
@@ -146,8 +146,9 @@ def accepted_read(
         names += [*(_HEAD if with_head else ()), "entry", *(["admitted_in"] if width is Width.PAYLOAD else [])]
     table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
     cuts = grid.get(range_.lane, {"rows": 0, "points": []})
-    blocks = [_where(block) for block in blocks_of(cuts["points"], range_, cuts["rows"])]
-    for arrays in read_packed(connection, [packed_column(name) for name in names], table, blocks):
+    cut = blocks_of(cuts["points"], range_, cuts["rows"])
+    columns, blocks = [packed_column(name) for name in names], [_where(block) for block in cut]
+    for arrays in read_packed(connection, columns, table, blocks, blocks_are_bounded(cut)):
         yield pa.RecordBatch.from_pydict({name: arrays[name] for name in names})
 
 
@@ -191,12 +192,16 @@ def _points(places: list[tuple[int, int]], count: int) -> Grid:
 
 def _where(range_: CoordinateRange) -> sql.Composable:
     parts: list[sql.Composable] = [sql.SQL("a.lane = {}").format(sql.Literal(range_.lane))]
-    ends: tuple[tuple[Coordinate | None, LiteralString], ...] = ((range_.low, ">="), (range_.high, "<"))
-    for end, sign in ends:
+    ends: tuple[tuple[Coordinate | None, LiteralString, LiteralString], ...]
+    ends = ((range_.low, ">=", ">="), (range_.high, "<", "<="))
+    for end, sign, leading in ends:
         if end is not None:
+            position = sql.SQL("({})::bigint").format(sql.Literal(end.position))
+            # The planner estimates a pair badly; what follows of its first column tells it how few rows lie there.
+            parts.append(sql.SQL("a.position {} {}").format(sql.SQL(leading), position))
             parts.append(
-                sql.SQL("(a.position, a.ordinal) {} (({})::bigint, ({})::bigint)").format(
-                    sql.SQL(sign), sql.Literal(end.position), sql.Literal(end.ordinal)
+                sql.SQL("(a.position, a.ordinal) {} ({}, ({})::bigint)").format(
+                    sql.SQL(sign), position, sql.Literal(end.ordinal)
                 )
             )
     return sql.SQL(" AND ").join(parts)
