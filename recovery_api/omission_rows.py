@@ -35,6 +35,7 @@ def omission_as_row(omission: AcknowledgedOmission) -> Row:
         "reference": omission.reference or None,
         "act": str(omission.act),
         "until": time_as_text(omission.until),
+        "is_by_content": omission.is_by_content,
         "accepted_seen_at": time_as_text(omission.accepted_seen_at),
         "acknowledged_by": omission.acknowledged_by,
         "acknowledged_at": time_as_text(omission.acknowledged_at),

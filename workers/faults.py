@@ -61,6 +61,8 @@ class Point(StrEnum):
     """The frontier is pinned, and neither end's snapshot is open: what commits now lies above it. Nothing is held."""
     DURING_DRILL = "drill.playing"
     """A drill's namespace stands at the sink, and only the next drill takes it away."""
+    ARCHIVE_JOINED = "archive.joined"
+    """A day's files of the archive are one file, too, and no row tells of it: they are joined again, and it goes after a day."""
     RELAY_ACCEPTED = "relay.accepted"
     """The reference relay's event is accepted at the sink and its cursor still says it is not sent."""
 

@@ -100,8 +100,8 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     """Offers again every intent whose worker went silent, wakes workers for what waits; lapses old approvals.
 
     Audits that are due are asked for first, so that workers are woken for them, too. Recoveries that nobody works on are
-    settled; omissions, contents that somebody read and files of the archive go when their time is over; drills that are due
-    are asked for.
+    settled; omissions, previews of them, contents that somebody read and files of the archive go when their time is over, and
+    a day's files of the archive become one; drills that are due are asked for.
     `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
     proves nothing yet: whoever lives beats within seconds, and the next sweep sees it.
     """
@@ -109,6 +109,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.intents import intents_sweep, intents_wake
+    from recovery_api.services.omission_previews import previews_forget
     from recovery_api.services.omissions import omissions_end
     from recovery_api.services.plans import plans_sweep
     from recovery_api.services.schedules import schedules_sweep
@@ -123,6 +124,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     recoveries_sweep(now)
     plans_sweep(now)
     omissions_end()
+    previews_forget(now)
     event_contents_purge(now)
     drills_sweep(now)
     workers_forget(now)

@@ -141,6 +141,7 @@ def preview(request: HttpRequest, name: str, preview_id: UUID) -> HttpResponse:
             "preview": found,
             "says": preview_says(found),
             "owed_count": int(counts.get(Word.OWED, 0)),
+            "alone_count": int(counts.get(Word.BY_CONTENT, 0)),
             "counts": [(word.many, counts[word]) for word in Word if word in counts],
             "asked": _asked(found),
             "intent": intent,
@@ -154,7 +155,8 @@ def preview(request: HttpRequest, name: str, preview_id: UUID) -> HttpResponse:
 @errors_shown
 def confirm(request: HttpRequest, name: str, preview_id: UUID) -> HttpResponse:
     """Acknowledges what the preview showed, and nothing else."""
-    count = preview_confirm(pipeline_get(name), preview_id, **_why(request))
+    with_content = "with_content" in request.POST
+    count = preview_confirm(pipeline_get(name), preview_id, with_content=with_content, **_why(request))
     messages.info(request, f"{count:,} acknowledged. They stay lost, are listed apart, and are never sent.")
     return redirect("omissions", name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -109,6 +109,34 @@ def part_unusable(part: Part, incarnation: str, mapping: str, read_to: int | Non
     if part.mapping != mapping:
         return Unusable.OTHERWISE
     return Unusable.EXPIRED if part.is_gone else None
+
+
+def parts_following(parts: Iterable[Part], rows_at_most: int, bytes_at_most: int) -> list[list[Part]]:
+    """The parts as they may be joined: each list of one lane, incarnation and mapping, each part beginning where the one before
+    it ends, together no larger than this. What fits nowhere is alone in its list.
+
+    >>> def part(low, high, rows=1):
+    ...     ends = None if low is None else Coordinate(low), Coordinate(high)
+    ...     return Part("0", *ends, rows, 1, "", f"{low}-{high}", "", "s1/1", "m")
+    >>> [[one.file for one in run] for run in parts_following([part(5, 7), part(None, 3), part(3, 5), part(4, 6)], 9, 9)]
+    [['None-3', '3-5', '5-7'], ['4-6']]
+    >>> [len(run) for run in parts_following([part(None, 3, 5), part(3, 5, 5), part(5, 6, 4)], 9, 9)]
+    [1, 2]
+    """
+    found: list[list[Part]] = []
+    ending: dict[tuple[str, str, str, Coordinate], list[Part]] = {}
+    for part in sorted(parts, key=lambda one: (one.lane, one.high)):
+        of = (part.lane, part.incarnation, part.mapping)
+        run = ending.pop((*of, part.low), None) if part.low is not None else None
+        together = [*(run or ()), part]
+        is_small = sum(one.rows for one in together) <= rows_at_most
+        if run is not None and is_small and sum(one.bytes for one in together) <= bytes_at_most:
+            run.append(part)
+        else:
+            run = [part]
+            found.append(run)
+        ending[(*of, part.high)] = run
+    return found
 
 
 def coordinate_before(at: Coordinate) -> Coordinate:

@@ -34,6 +34,13 @@ class Word(StrEnum):
 
     OWED = "owed", "event would be acknowledged", "events would be acknowledged"
     """Lost, and nobody acknowledged it: the only ones that a confirmation acknowledges."""
+    BY_CONTENT = (
+        "owed by content",
+        "is lost, and named by its key and content alone: acknowledged only where you say so",
+        "are lost, and named by their keys and contents alone: acknowledged only where you say so",
+    )
+    """Lost, and the one committed event with this key and content. A coordinate or an id shows more: what was set aside may
+    have been an earlier event with the same content, which is gone."""
     ALREADY = "already acknowledged", "is acknowledged already", "are acknowledged already"
     ACCEPTED = "accepted", "is accepted: nothing to acknowledge", "are accepted: nothing to acknowledge"
     """The sink's record holds it, as committed."""
@@ -52,6 +59,17 @@ class Word(StrEnum):
         "several events",
         "names an event id that several committed events have",
         "name event ids that several committed events have",
+    )
+    ALIKE = (
+        "several alike",
+        "has the key and content of several committed events",
+        "have the key and content of several committed events",
+    )
+    """Named by key and content alone: which of them was set aside nobody knows."""
+    UNMATCHED = (
+        "no such content",
+        "has a key and content that no committed event has",
+        "have keys and contents that no committed event has",
     )
     OTHER_ID = (
         "other event id",

@@ -271,8 +271,9 @@ def preview_lines(row: Row) -> list[str]:
         lines.append(f"Lines ignored: {', '.join(ignored)}.")
     if row["counts"] is None:
         lines.append(_next("intents", "list"))
-    elif int(row["counts"].get(Word.OWED, 0)):
-        lines.append(_next("omissions", "confirm", row["pipeline"], row["preview"], "--reason", "WHY"))
+    elif any(int(row["counts"].get(word, 0)) for word in (Word.OWED, Word.BY_CONTENT)):
+        enough = [] if int(row["counts"].get(Word.OWED, 0)) else ["--with-content"]
+        lines.append(_next("omissions", "confirm", row["pipeline"], row["preview"], *enough, "--reason", "WHY"))
     return lines
 
 
@@ -281,6 +282,7 @@ def _omission_more(row: Row) -> str:
     said = [f" ({row['reference']})"] if row["reference"] else []
     if row["withdrawn_at"]:
         return "".join([*said, " (withdrawn)"])
+    said += [", named by key and content alone"] if row["is_by_content"] else []
     said += [f", until {row['until'][:16]}Z"] if row["until"] else []
     said += [f", accepted all the same (seen {row['accepted_seen_at'][:16]}Z)"] if row["accepted_seen_at"] else []
     return "".join(said)

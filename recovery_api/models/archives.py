@@ -15,7 +15,8 @@ class ArchivePart(models.Model):
     `file`: its name, in the pipeline's folder of the archive; a path where it was registered. `digest`: the batch digest of
     its rows; `file_digest`: SHA-256 of its bytes. `incarnation`, `mapping`: of the source, as it was read; `read_to`: the
     first transaction number of the source that was not given out then. `audit`: that wrote it; null: it was registered, by
-    `registered_by`. `gone_at`: its file was deleted, and `gone_because`; the row stays and says that it was there.
+    `registered_by`. `joined_at`: when its day was over and its file was made of that day's, or stayed alone; null: not yet.
+    `gone_at`: its file was deleted, and `gone_because`; the row stays and says that it was there.
     """
 
     pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="archive_parts")
@@ -36,6 +37,7 @@ class ArchivePart(models.Model):
     registered_by = models.CharField(max_length=200, blank=True, default="")
     written_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+    joined_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
     gone_because = models.TextField(blank=True, default="")
 
@@ -43,6 +45,11 @@ class ArchivePart(models.Model):
         ordering = ["pipeline", "lane", "high_position", "high_ordinal", "id"]
         indexes = [
             models.Index(fields=["expires_at"], condition=Q(gone_at__isnull=True), name="archive_parts_by_end"),
+            models.Index(
+                fields=["written_at"],
+                condition=Q(audit__isnull=False, gone_at__isnull=True, joined_at__isnull=True),
+                name="archive_parts_to_join",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["pipeline", "file"], name="an_archive_file_is_one_part"),

@@ -21,8 +21,8 @@ class AcknowledgedOmission(models.Model):
     """Position and ordinal as held. A withdrawn one is kept, and the coordinate is owed again.
 
     `act`: those that were acknowledged in one act share it. `until`: from then on it is owed again by itself, by this
-    database's clock; null: for good. `accepted_seen_at`: when a reading of the record first showed it accepted all the
-    same; null: none did.
+    database's clock; null: for good. `is_by_content`: an export named it by its key and content alone. `accepted_seen_at`:
+    when a reading of the record first showed it accepted all the same; null: none did.
     """
 
     pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="omissions")
@@ -35,6 +35,7 @@ class AcknowledgedOmission(models.Model):
     until = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=200)
     acknowledged_at = models.DateTimeField()
+    is_by_content = models.BooleanField(default=False)
     accepted_seen_at = models.DateTimeField(null=True, blank=True)
     withdrawn_by = models.CharField(max_length=200, blank=True, default="")
     withdrawn_at = models.DateTimeField(null=True, blank=True)
@@ -99,9 +100,10 @@ class OmissionPreview(models.Model):
 
 
 class PreviewedOmission(models.Model):
-    """One coordinate, or one event id, of a preview. `line`: where an export has it. `word`: empty until it was looked up.
+    """One coordinate, event id or content of a preview. `line`: where an export has it. `word`: empty until it was looked up.
 
-    `position` null: an event id that no committed event was found for. They go when the preview is confirmed, or old.
+    `position` null: no one committed event was found for it. `payload`: key and content of a line that names its event by
+    them alone (dead_letters.Payload), empty once it was looked up. They go when the preview is confirmed, or old.
     """
 
     preview = models.ForeignKey(OmissionPreview, on_delete=models.CASCADE, related_name="places")
@@ -110,6 +112,7 @@ class PreviewedOmission(models.Model):
     position = models.BigIntegerField(null=True)
     ordinal = models.BigIntegerField(null=True)
     event_id = models.TextField(blank=True, default="")
+    payload = models.TextField(blank=True, default="")
     word = models.CharField(max_length=30, choices=choices(Word), blank=True, default="")
 
     class Meta:

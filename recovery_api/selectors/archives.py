@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,14 @@ def parts_expired(now: datetime) -> QuerySet[ArchivePart]:
     """The parts whose time is over and that nothing needs."""
     due = ArchivePart.objects.filter(gone_at__isnull=True, expires_at__lte=now)
     return due.exclude(pk__in=parts_needed(due).values("pk"))
+
+
+def parts_to_join(now: datetime) -> QuerySet[ArchivePart]:
+    """The parts that audits wrote on a day that is over (UTC) and that nobody looked at since."""
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return ArchivePart.objects.filter(
+        audit__isnull=False, gone_at__isnull=True, joined_at__isnull=True, written_at__lt=today
+    )
 
 
 def is_covered(item: LedgerItem) -> bool:

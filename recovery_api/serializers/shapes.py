@@ -381,6 +381,9 @@ class OmissionShape(serializers.Serializer):
     reference = maybe(serializers.CharField, help_text="A ticket's address or number.")
     act = serializers.UUIDField(help_text="Those that were acknowledged together share it.")
     until = maybe(Moment, help_text="Then it is owed again by itself; null: for good.")
+    is_by_content = serializers.BooleanField(
+        help_text="A dead-letter export named it by its key and content alone, which shows less than a coordinate or an id."
+    )
     accepted_seen_at = maybe(Moment, help_text="When an audit first found it accepted all the same; null: none did.")
     acknowledged_by = serializers.CharField()
     acknowledged_at = Moment()

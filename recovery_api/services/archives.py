@@ -57,6 +57,30 @@ def archive_expire(now: datetime, delete: Callable[[Path], None]) -> int:
     return count
 
 
+def archive_joined(rows: Sequence[ArchivePart], part: Part | None, now: datetime) -> bool:
+    """Records that the files of `rows`, all of one pipeline, became the one of `part`; None: they stay as they are. Whether it
+    did: False where one of them went, or was joined, meanwhile.
+
+    The newest row becomes the joined part's and the others go, so that an audit at work does not take it for another's.
+    """
+    newest = max(rows, key=lambda row: row.pk)
+    others = [row.pk for row in rows if row.pk != newest.pk]
+    with transaction.atomic():
+        locked = Pipeline.objects.select_for_update(no_key=True).get(pk=newest.pipeline_id)
+        mine = ArchivePart.objects.filter(pk__in=[row.pk for row in rows], gone_at__isnull=True, joined_at__isnull=True)
+        if mine.count() != len(rows):
+            return False
+        if part is None:
+            mine.update(joined_at=now)
+            return True
+        made = _row(locked, part, now, audit=newest.audit)
+        made.pk, made.written_at, made.joined_at = newest.pk, newest.written_at, now
+        made.expires_at = max(row.expires_at for row in rows)
+        ArchivePart.objects.filter(pk__in=others).delete()
+        made.save(force_update=True)
+    return True
+
+
 def archive_import_request(
     pipeline: Pipeline, files: Sequence[str], *, actor: str, now: datetime, wake: bool = True
 ) -> Intent:

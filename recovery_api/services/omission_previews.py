@@ -58,7 +58,7 @@ def omissions_preview(
                 ACTION, "a newer audit stands than the one you looked at", f"Look at its findings: {audit.pk}."
             )
         _listed_check(audit, asked)
-        _old_forget(now)
+        previews_forget(now)
         preview = OmissionPreview.objects.create(
             pipeline=pipeline,
             audit=audit,
@@ -71,8 +71,8 @@ def omissions_preview(
         rows, parameters = found.values("lane", "position", "ordinal").distinct().query.sql_with_params()
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {_table(PreviewedOmission)} (preview_id, lane, position, ordinal, event_id, word)"  # nosec B608
-                f" SELECT %s, lane, position, ordinal, '', %s FROM ({rows}) AS lost",
+                f"INSERT INTO {_table(PreviewedOmission)} (preview_id, lane, position, ordinal, event_id, word, payload)"  # nosec B608
+                f" SELECT %s, lane, position, ordinal, '', %s, '' FROM ({rows}) AS lost",
                 [preview.pk, Word.OWED.value, *parameters],
             )
         _acknowledged_tell(preview)
@@ -94,13 +94,23 @@ def export_preview(
         raise BadInput("content", f"names no event in {export.lines_read:,} lines", _rejected_says(export))
     with transaction.atomic():
         audit = _deciding(pipeline)
-        _old_forget(now)
+        previews_forget(now)
         preview = OmissionPreview.objects.create(
             pipeline=pipeline, audit=audit, way=Way.EXPORT, asked=export.as_row(), created_by=actor, created_at=now
         )
         _places_copy(
             preview,
-            ((one.line, one.lane, *_held(one.coordinate), one.event_id, "") for one in export.named),
+            (
+                (
+                    one.line,
+                    one.lane,
+                    *_held(one.coordinate),
+                    one.event_id,
+                    "",
+                    one.payload.as_text() if one.payload else "",
+                )
+                for one in export.named
+            ),
         )
         intent = intent_create(
             IntentAction.OMISSION_LOOK_UP,
@@ -113,8 +123,8 @@ def export_preview(
     return preview, intent
 
 
-Place = tuple[int | None, str, int | None, int | None, str, str]
-"""Line, lane, position, ordinal, event id, word."""
+Place = tuple[int | None, str, int | None, int | None, str, str, str]
+"""Line, lane, position, ordinal, event id, word, payload."""
 
 
 def export_looked_up(preview: OmissionPreview, audit: Audit, places: Iterable[Place]) -> dict[str, str]:
@@ -138,12 +148,15 @@ def preview_confirm(
     now: datetime,
     reference: str = "",
     until: datetime | None = None,
+    with_content: bool = False,
 ) -> int:
-    """How many omissions were acknowledged: those that the preview showed as owed.
+    """How many omissions were acknowledged: those that the preview showed as owed. `with_content`: also those that the
+    export named by their key and content alone.
 
     Raises: NotFound; BadInput; Refused where it was confirmed, is still looked up, or no longer says what is owed: some of
     it was accepted since, or the audit that it rests on is void.
     """
+    words = [Word.OWED.value, *([Word.BY_CONTENT.value] if with_content else [])]
     reason, reference = reason_check(reason), reference.strip()
     until_check(until)
     preview = preview_get(pipeline, preview_id)
@@ -154,37 +167,58 @@ def preview_confirm(
             raise Refused(ACTION, f"{preview.confirmed_by} confirmed this preview already", "Preview again for more.")
         if preview.counts is None:
             raise Refused(ACTION, "its events are still looked up", "Wait for the worker, then confirm.")
-        if not int(preview.counts.get(Word.OWED, 0)):
-            raise Refused(ACTION, "nothing of this preview is lost and unacknowledged", "Preview something else.")
-        _still_owed_check(preview)
+        if not any(int(preview.counts.get(word, 0)) for word in words):
+            raise Refused(ACTION, *_nothing_says(preview.counts))
+        _still_owed_check(preview, words)
         omissions_end(pipeline)
-        count = _acknowledge(preview, reason, reference, until, actor, now)
+        count = _acknowledge(preview, words, reason, reference, until, actor, now)
+        by_content = AcknowledgedOmission.objects.filter(pipeline=pipeline, act=preview.pk, is_by_content=True).count()
         preview.confirmed_by, preview.confirmed_at = actor, now
         preview.save(update_fields=["confirmed_by", "confirmed_at"])
         PreviewedOmission.objects.filter(preview=preview).delete()
         events = f"{count:,} {'omission' if count == 1 else 'omissions'}"
-        says = f"{subject(actor)} acknowledged {events} in one act: {why(reason, reference, until)}"
+        alone = f" ({by_content:,} named by key and content alone)" if by_content else ""
+        says = f"{subject(actor)} acknowledged {events}{alone} in one act: {why(reason, reference, until)}"
         data = {"act": str(preview.pk), "count": str(count), "way": preview.way, "audit": str(preview.audit_id)}
+        data |= {"by_content": str(by_content)} if by_content else {}
         event_append(EventKind.OMISSION_ACKNOWLEDGED, actor=actor, now=now, says=says, pipeline=pipeline, data=data)
     return count
 
 
+def _nothing_says(counts: Mapping[str, Any]) -> tuple[str, str]:
+    """Why nothing is acknowledged, and what to do."""
+    if alone := int(counts.get(Word.BY_CONTENT, 0)):
+        events = "the 1 lost event" if alone == 1 else f"all {alone:,} lost events"
+        remedy = "Say that this is enough (command: --with-content; REST: with_content), or give their coordinates."
+        return f"the export names {events} by key and content alone", remedy
+    return "nothing of this preview is lost and unacknowledged", "Preview something else."
+
+
 def _acknowledge(
-    preview: OmissionPreview, reason: str, reference: str, until: datetime | None, actor: str, now: datetime
+    preview: OmissionPreview,
+    words: list[str],
+    reason: str,
+    reference: str,
+    until: datetime | None,
+    actor: str,
+    now: datetime,
 ) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {_table(AcknowledgedOmission)} (pipeline_id, lane, position, ordinal, reason, reference, act,"  # nosec B608
-            ' "until", acknowledged_by, acknowledged_at, withdrawn_by)'
+            ' "until", acknowledged_by, acknowledged_at, withdrawn_by, is_by_content)'
             f" SELECT DISTINCT %s::bigint, lane, position, ordinal, %s, %s, %s::uuid, %s::timestamptz, %s,"
-            f" %s::timestamptz, '' FROM {_table(PreviewedOmission)} WHERE preview_id = %s AND word = %s"
+            f" %s::timestamptz, '', word = %s FROM {_table(PreviewedOmission)} WHERE preview_id = %s AND word = ANY(%s)"
             " ON CONFLICT (pipeline_id, lane, position, ordinal) WHERE withdrawn_at IS NULL DO NOTHING",
-            [preview.pipeline_id, reason, reference, preview.pk, until, actor, now, preview.pk, Word.OWED.value],
+            [
+                *(preview.pipeline_id, reason, reference, preview.pk, until, actor, now),
+                *(Word.BY_CONTENT.value, preview.pk, words),
+            ],
         )
         return int(cursor.rowcount)
 
 
-def _still_owed_check(preview: OmissionPreview) -> None:
+def _still_owed_check(preview: OmissionPreview, words: list[str]) -> None:
     """Raises: Refused where the newest audit that stands is another, and it does not show the same to be lost."""
     again = "Preview again."
     audit = _deciding(preview.pipeline)
@@ -203,7 +237,7 @@ def _still_owed_check(preview: OmissionPreview) -> None:
         position=OuterRef("position"),
         ordinal=OuterRef("ordinal"),
     )
-    gone = PreviewedOmission.objects.filter(~Exists(here), preview=preview, word=Word.OWED).count()
+    gone = PreviewedOmission.objects.filter(~Exists(here), preview=preview, word__in=words).count()
     if gone:
         raise Refused(ACTION, f"by a newer audit {gone:,} of these are not lost any more", again)
 
@@ -236,13 +270,14 @@ def _listed_check(audit: Audit, asked: FindingFilter) -> None:
 
 
 def _same_event_tell(preview: OmissionPreview) -> None:
-    """Two lines that name one event, one by its coordinate and one by its id, are one event: the second goes, counted."""
+    """Two lines that name one event, each in another way, are one event: the second goes, counted; before it one that names
+    it by key and content alone."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"DELETE FROM {_table(PreviewedOmission)} AS a USING {_table(PreviewedOmission)} AS b"  # nosec B608
             " WHERE a.preview_id = %s AND b.preview_id = a.preview_id AND a.lane = b.lane AND a.position = b.position"
-            " AND a.ordinal = b.ordinal AND (a.line, a.id) > (b.line, b.id) RETURNING a.line",
-            [preview.pk],
+            " AND a.ordinal = b.ordinal AND (a.word = %s, a.line, a.id) > (b.word = %s, b.line, b.id) RETURNING a.line",
+            [preview.pk, Word.BY_CONTENT.value, Word.BY_CONTENT.value],
         )
         lines = sorted(line for (line,) in cursor.fetchall() if line is not None)
     preview.asked = {
@@ -261,7 +296,8 @@ def _acknowledged_tell(preview: OmissionPreview) -> None:
         position=OuterRef("position"),
         ordinal=OuterRef("ordinal"),
     )
-    owed = PreviewedOmission.objects.filter(Exists(standing), preview=preview, word__in=[Word.OWED, Word.UNDECIDED])
+    words = [Word.OWED, Word.BY_CONTENT, Word.UNDECIDED]
+    owed = PreviewedOmission.objects.filter(Exists(standing), preview=preview, word__in=words)
     owed.update(word=Word.ALREADY)
 
 
@@ -294,7 +330,7 @@ def export_says(asked: Mapping[str, Any]) -> str:
 
 
 def _places_copy(preview: OmissionPreview, places: Iterable[Place]) -> None:
-    columns = "(preview_id, line, lane, position, ordinal, event_id, word)"
+    columns = "(preview_id, line, lane, position, ordinal, event_id, word, payload)"
     with (
         connection.cursor() as cursor,
         cursor.copy(f"COPY {_table(PreviewedOmission)} {columns} FROM STDIN") as copy,
@@ -303,7 +339,7 @@ def _places_copy(preview: OmissionPreview, places: Iterable[Place]) -> None:
             copy.write_row((preview.pk, *place))
 
 
-def _old_forget(now: datetime) -> None:
+def previews_forget(now: datetime) -> None:
     """What nobody confirmed within a day goes, so that a glance at the counts never turns into an act."""
     OmissionPreview.objects.filter(confirmed_at__isnull=True, created_at__lt=now - KEPT_FOR).delete()
 

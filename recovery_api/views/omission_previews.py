@@ -20,7 +20,7 @@ from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter
 from recovery_api.selectors.omissions import preview_get
-from recovery_api.serializers.fields import Body, Choice, Text
+from recovery_api.serializers.fields import Body, Choice, Flag, Text
 from recovery_api.serializers.omissions import OmissionPreviewShape, OmissionsActShape
 from recovery_api.serializers.work import IntentShape
 from recovery_api.services.omission_previews import export_preview, omissions_preview, preview_confirm
@@ -50,6 +50,7 @@ class ConfirmBody(Body):
     reason = Text(help_text="Why these events are never to be delivered.")
     reference = Text(required=False, help_text="A ticket's address or number.")
     until = Text(required=False, help_text="Then they are owed again by themselves: 2026-11-28T22:30:00Z.")
+    with_content = Flag(required=False, help_text="Also those that the export names by key and content alone.")
 
 
 class PipelineOmissionPreviews(ApiView):
@@ -83,7 +84,8 @@ class PipelineOmissionImports(ApiView):
     @operation(
         "import_omissions",
         "What acknowledging the events of a dead-letter export would do: an intent whose result names the preview.\n\n"
-        "Columns are found by name: coordinate, position or id; event_id; lane. Others are ignored and named.",
+        "Columns are found by name: coordinate, position or id; event_id; lane; for a line with none of these key and "
+        "content (value, payload), and op. Others are ignored and named.",
         answer=IntentShape,
         status=202,
         body=ImportBody,
@@ -133,6 +135,7 @@ class PipelineOmissionConfirm(ApiView):
             reason=given["reason"],
             reference=given.get("reference", ""),
             until=moment_read(given.get("until"), "until"),
+            with_content=given.get("with_content", False),
             actor=actor(request),
             now=timezone.now(),
         )

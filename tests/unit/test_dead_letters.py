@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
-from recovery_api.domain.dead_letters import export_read
+from recovery_api.domain.dead_letters import Payload, export_read, payload_of
 from recovery_api.domain.errors import BadInput
 
 
@@ -77,3 +77,46 @@ def test_recognised_ignored_and_rejected_add_up_to_what_was_read(
     found = export_read(text, Spelling.BIGINT)
     numbers = [one.line for one in found.named] + found.ignored + [line for line, _ in found.rejected]
     assert len(numbers) == len(set(numbers)) == found.lines_read
+
+
+def test_a_line_without_coordinate_and_id_names_its_event_by_key_and_content() -> None:
+    lines = [
+        '{"key": "k", "value": {"n": 1.50, "big": 9007199254740993, "t": [true, null]}}',
+        '{"key": null, "value": "{}", "op": "update"}',
+        '{"key": 7, "content": null, "id": ""}',
+        '{"value": 1}',
+        '{"key": "k", "value": NaN}',
+        '{"key": ["k"], "value": 1}',
+        '{"key": "k", "value": 1, "op": "merge"}',
+    ]
+    found = export_read("\n".join(lines), Spelling.BIGINT)
+    assert [one.payload for one in found.named] == [
+        Payload("k", '{"n": 1.50, "big": 9007199254740993, "t": [true, null]}'),
+        Payload(None, '"{}"', "update"),
+        Payload("7", "null"),
+    ]
+    assert [line for line, _ in found.rejected] == [4, 5, 6, 7] and found.unknown_columns == []
+    for one in found.named:
+        assert one.payload is not None and payload_of(one.payload.as_text()) == one.payload
+
+
+def test_a_coordinate_or_an_id_shows_more_than_a_content() -> None:
+    found = export_read("id,event_id,key,content\n7,,k,1\n,e,k,1\n,,k,1\n,,k,1\n,,,\n,,,1\n", Spelling.BIGINT)
+    assert [(one.coordinate is not None, one.event_id, one.payload is not None) for one in found.named] == [
+        (True, "", False),
+        (False, "e", False),
+        (False, "", True),
+        (False, "", True),
+    ]
+    assert (found.repeated_count, found.ignored, found.rejected) == (1, [5, 6], [])
+
+
+def test_a_text_may_be_a_content_and_an_empty_cell_may_be_null() -> None:
+    assert list(Payload("k", '"[1]"', "insert", is_cell=True).readings) == [
+        ("insert", "k", '"[1]"'),
+        ("insert", "k", "[1]"),
+    ]
+    empty = Payload("", '""', "delete", is_cell=True)
+    assert {content for _, _, content in empty.readings} == {'""', "null", None}
+    assert {key for _, key, _ in empty.readings} == {None, ""}
+    assert {op for op, _, _ in Payload("k", "1").readings} == {"insert", "update", "delete"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from recovery_api.domain.archives import Part, coordinate_before, not_archived_says, unusable_says
+from recovery_api.domain.archives import Part, coordinate_before, not_archived_says, parts_following, unusable_says
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
 from recovery_api.models import ArchivePart, Audit, EventKind, Pipeline, Recovery
 from recovery_api.selectors.archives import (
     archive_ends,
@@ -22,17 +25,25 @@ from recovery_api.selectors.archives import (
     archive_parts,
     archive_token,
     is_archived,
+    part_make,
+    parts_to_join,
     source_mapping,
 )
-from recovery_api.services.archives import archive_expire, archive_record
+from recovery_api.services.archives import archive_expire, archive_joined, archive_record
+from workers.evidence.archive.joining import parts_join
 from workers.evidence.archive.looking import gone_rows
-from workers.evidence.archive.parts import files_missing
+from workers.evidence.archive.parts import PartUnusable, files_missing
 from workers.evidence.archive.writing import Request, Written, archive_write
 from workers.evidence.batch import batch_of_part
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import Evidence
 from workers.evidence.store import parts_of
+from workers.faults import Point, crash_point
 
+JOINED_AT_ONCE = 1_000
+"""Files of a pipeline that one sweep reads to join them."""
+JOINED_BYTES = 16 * 2**20
+"""Of files that become one, compressed: a few times that without."""
 LEFT_BEHIND_SECONDS = 86_400
 """After this long a file that no row tells of is what an audit left that never ended."""
 IDS_ALONE = "the record knows only message ids, so nothing is remembered that could be sent from an archive"
@@ -125,8 +136,51 @@ def archived_row(found: Evidence, archived: Archived | None, lane: str) -> dict[
 
 
 def archive_sweep(now: datetime) -> int:
-    """How many files of the archive went because their time was over."""
-    return archive_expire(now, lambda path: path.unlink(missing_ok=True))
+    """How many files of the archive went because their time was over. The files of a day that is over become one."""
+    gone = archive_expire(now, lambda path: path.unlink(missing_ok=True))
+    archive_join(now)
+    return gone
+
+
+def archive_join(now: datetime) -> int:
+    """How many files were made of several: those that audits wrote on one day, as far as they follow each other.
+
+    Whoever reads the archive meanwhile finds the old files for a day more. What cannot be written now is joined later.
+    """
+    count, due = 0, parts_to_join(now)
+    for pipeline_id in due.order_by().values_list("pipeline", flat=True).distinct():
+        folder = archive_folder(pipeline_id)
+        if not folder.is_dir():  # on another machine, or not mounted
+            continue
+        rows = list(due.filter(pipeline=pipeline_id).order_by("written_at", "id")[:JOINED_AT_ONCE])
+        days = groupby(rows, key=lambda row: row.written_at.astimezone(UTC).date())
+        for mine in [list(of_day) for _, of_day in days]:
+            by_file = {Path(row.file).name: row for row in mine}
+            for run in parts_following(map(part_make, mine), ROWS_A_BLOCK, JOINED_BYTES):
+                try:
+                    count += _joined([by_file[Path(part.file).name] for part in run], run, folder, now)
+                except OSError:
+                    return count
+    return count
+
+
+def _joined(rows: list[ArchivePart], run: list[Part], folder: Path, now: datetime) -> bool:
+    """Whether the run became one file. What is not what was written stays as it is. Raises: OSError."""
+    if len(run) == 1:
+        archive_joined(rows, None, now)
+        return False
+    try:
+        made = parts_join(run, folder)
+    except PartUnusable:
+        archive_joined(rows, None, now)
+        return False
+    crash_point(Point.ARCHIVE_JOINED)
+    for part in run:  # its day begins now
+        os.utime(part.file)
+    if not archive_joined(rows, made, now):
+        archive_discard([made])
+        return False
+    return True
 
 
 def batch_archived(found: Evidence) -> int:

@@ -92,10 +92,11 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
             return
     report(step="asking the sink")
     pipeline = intent.pipeline
-    sink_compare(pipeline)
+    said = record_of(pipeline).said()
+    sink_compare(pipeline, said)
     asked, is_full = intent.arguments.get("frontier"), bool(intent.arguments.get("is_full"))
     is_rebased = is_full and not intent.arguments.get("is_scheduled")  # a schedule takes nothing as a new base
-    epoch = epoch_of(pipeline, record_of(pipeline))
+    epoch = epoch_of(pipeline, said.incarnation)
     request = request_make(
         pipeline,
         evidence_directory("audits", str(intent.id)),

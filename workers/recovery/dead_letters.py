@@ -6,6 +6,7 @@ where the record holds it with the committed content. What neither shows is told
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from recovery_api.domain.dead_letters import Payload, payload_of
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.findings import ABSENCES, FindingWord
 from recovery_api.domain.frontiers import frontier_from_row
@@ -31,6 +33,14 @@ from recovery_api.services.omission_previews import Place, export_looked_up, pre
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading, Width
 from workers.connectors.registry import record_make, source_make
+from workers.evidence.canonical import (
+    ABSENT,
+    UncanonicalContent,
+    content_digest,
+    content_parse,
+    payload_digest,
+)
+from workers.evidence.schemas import HISTORY
 from workers.evidence.store import parts_of
 
 Held = tuple[str, int, int]
@@ -39,19 +49,28 @@ Held = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Asked:
-    """The places of an export. `ids`: those that lines name by event id alone."""
+    """The places of an export. `ids`: those that lines name by event id alone; `payloads`: by key and content alone, with the
+    payload digests that each may mean."""
 
     places: list[Place]
     held: dict[str, set[Coordinate]] = field(default_factory=lambda: defaultdict(set))
     ids: set[str] = field(default_factory=set)
+    payloads: dict[str, set[bytes]] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every event must be looked at."""
+        return bool(self.ids or self.payloads)
 
     @classmethod
     def of(cls, preview: OmissionPreview) -> Asked:
         rows = PreviewedOmission.objects.filter(preview=preview).order_by("line", "id")
-        names = ("line", "lane", "position", "ordinal", "event_id", "word")
+        names = ("line", "lane", "position", "ordinal", "event_id", "word", "payload")
         found = cls(list(rows.values_list(*names).iterator(chunk_size=10_000)))
-        for _, lane, position, ordinal, event_id, _ in found.places:
-            if position is None or ordinal is None:
+        for _, lane, position, ordinal, event_id, _, payload in found.places:
+            if payload:
+                found.payloads[payload] = set(_digests(payload_of(payload)))
+            elif position is None or ordinal is None:
                 found.ids.add(event_id)
             else:
                 found.held[lane].add(Coordinate(position, ordinal))
@@ -85,7 +104,7 @@ def export_look_up(intent: Intent, report: Any) -> None:
     if not is_by_event_id(pipeline.sink.options):
         accepted = _accepted(record_make(pipeline.sink.kind, pipeline.sink.options), committed)
     lost, undecided = _findings(audit, set(committed))
-    judge = _Judge(audit, committed, accepted, lost, undecided, pipeline.scope)
+    judge = _Judge(audit, committed, accepted, lost, undecided, pipeline.scope, asked.payloads)
     places = list(judge.places(asked.places))
     with transaction.atomic():
         counts = export_looked_up(preview, audit, places)
@@ -97,19 +116,23 @@ def _committed(source: Source, reading: Reading, asked: Asked, *, with_key: bool
     """Of the history, the events that the export names. Lanes are read as far as they need to be, batch by batch."""
     found: dict[Held, Committed] = {}
     ids = pa.array(sorted(asked.ids), pa.string())
+    contents = set().union(*asked.payloads.values())
+    digests = pa.array(sorted(contents), HISTORY.field("payload_digest").type)
     for lane in reading.lanes:
         wanted = asked.held.get(lane, set())
-        if not wanted and not asked.ids:
+        if not wanted and not asked.is_whole:
             continue
         positions = pa.array(sorted({one.position for one in wanted}), pa.int64())
-        for batch in source.read_history(reading, _range(lane, wanted, bool(asked.ids)), Width.FULL, with_key=with_key):
+        for batch in source.read_history(reading, _range(lane, wanted, asked.is_whole), Width.FULL, with_key=with_key):
             is_named = pc.or_(
                 pc.is_in(batch["position"], value_set=positions),
                 pc.is_in(batch["event_id"], value_set=ids, skip_nulls=True),
             )
+            if contents:
+                is_named = pc.or_(is_named, pc.is_in(batch["payload_digest"], value_set=digests, skip_nulls=True))
             for row in batch.filter(is_named).to_pylist():
                 place = Coordinate(row["position"], row["ordinal"])
-                if place in wanted or row["event_id"] in asked.ids:
+                if place in wanted or row["event_id"] in asked.ids or row["payload_digest"] in contents:
                     key = row["key"] if with_key else None
                     found[(lane, *_pair(place))] = Committed(row["event_id"], key, row["payload_digest"])
     return found
@@ -168,30 +191,46 @@ class _Judge:
         lost: set[Held],
         undecided: set[Held],
         scope: list[str] | None,
+        payloads: Mapping[str, set[bytes]],
     ) -> None:
         self.committed, self.accepted, self.lost, self.undecided = committed, accepted, lost, undecided
         self.scope = None if scope is None else set(scope)
         self.frontier = frontier_from_row(audit.frontier)
         self.unknown_lanes = {lane for lane, row in audit.lanes.items() if row.get("status") == Status.UNKNOWN}
+        self.payloads = payloads
         self.by_id: dict[str, list[Held]] = defaultdict(list)
+        self.by_digest: dict[bytes, list[Held]] = defaultdict(list)
         for held, one in committed.items():
             if one.event_id is not None:
                 self.by_id[one.event_id].append(held)
+            if one.digest is not None:
+                self.by_digest[one.digest].append(held)
 
     def places(self, places: Iterable[Place]) -> Iterator[Place]:
-        for line, lane, position, ordinal, event_id, _ in places:
-            if position is None or ordinal is None:
+        for line, lane, position, ordinal, event_id, _, payload in places:
+            if payload:
+                yield self._by_content(line, lane, payload)
+            elif position is None or ordinal is None:
                 yield self._by_id(line, lane, event_id)
             else:
                 held = (lane, position, ordinal)
-                yield line, *held, event_id, self._word(held, event_id).value
+                yield line, *held, event_id, self._word(held, event_id).value, ""
 
     def _by_id(self, line: int | None, lane: str, event_id: str) -> Place:
         found = self.by_id.get(event_id, [])
         if len(found) != 1:
             word = Word.SEVERAL if found else Word.NEVER_COMMITTED
-            return line, lane, None, None, event_id, word.value
-        return line, *found[0], event_id, self._word(found[0], event_id).value
+            return line, lane, None, None, event_id, word.value, ""
+        return line, *found[0], event_id, self._word(found[0], event_id).value, ""
+
+    def _by_content(self, line: int | None, lane: str, payload: str) -> Place:
+        """Only where one committed event alone has this key and content, whatever became of it."""
+        found = [held for digest in self.payloads[payload] for held in self.by_digest.get(digest, ())]
+        if len(found) != 1:
+            word = Word.ALIKE if found else Word.UNMATCHED
+            return line, lane, None, None, "", word.value, ""
+        word = self._word(found[0], "")
+        return line, *found[0], "", (Word.BY_CONTENT if word is Word.OWED else word).value, ""
 
     def _word(self, held: Held, event_id: str) -> Word:
         judged, one = self.frontier.get(held[0]), self.committed.get(held)
@@ -213,8 +252,16 @@ class _Judge:
         return Word.UNDECIDED if is_untold else Word.ACCEPTED
 
 
+def _digests(payload: Payload) -> Iterator[bytes]:
+    """The payload digest of each thing that the line may mean."""
+    for op, key, text in payload.readings:
+        with contextlib.suppress(ValueError, UncanonicalContent):
+            content = ABSENT if text is None else content_parse(text)
+            yield payload_digest(op, key, content_digest(content, op))
+
+
 def _range(lane: str, wanted: set[Coordinate], is_whole: bool) -> CoordinateRange:
-    """From the lowest to the highest of these; the whole lane where ids are looked for, too."""
+    """From the lowest to the highest of these; the whole lane where ids or contents are looked for, too."""
     if is_whole or not wanted:
         return CoordinateRange(lane, None, None)
     high = max(wanted)

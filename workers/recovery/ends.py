@@ -23,7 +23,7 @@ from recovery_api.domain.grounds import Standing
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.kinds import abilities_of, deciding, kind_get
 from recovery_api.domain.ledger.epochs import epoch_digest
-from recovery_api.domain.restores import RestoreFinding
+from recovery_api.domain.restores import RestoreFinding, SinkMemory
 from recovery_api.domain.schedules import PinnedLane
 from recovery_api.models import Intent, Pipeline, Plan, Sink, Source
 from recovery_api.selectors.archives import archive_parts, is_asked, source_mapping
@@ -238,12 +238,12 @@ def session_open(intent: Intent) -> Iterator[Any]:
         yield OnDemand(settings.FENCEPOST_IN_PROCESS_ROWS, opened)
 
 
-def sink_compare(pipeline: Pipeline) -> RestoreFinding:
-    """Compare what the sink says now with what it said before, and remember the greater.
+def sink_compare(pipeline: Pipeline, said: SinkMemory | None = None) -> RestoreFinding:
+    """Compare what the sink says now with what it said before, and remember the greater. `said`: None: it is asked.
 
     Where it lies behind that memory it was restored: certificates and waiting plans are void from now on.
     """
-    return remember(pipeline.sink, record_of(pipeline).said(), actor="worker", now=timezone.now())
+    return remember(pipeline.sink, said or record_of(pipeline).said(), actor="worker", now=timezone.now())
 
 
 def sink_check(pipeline: Pipeline) -> None:

@@ -8,16 +8,15 @@ from recovery_api.domain.ledger.following import Known
 from recovery_api.domain.ledger.lanes import base_lost
 from recovery_api.models import Pipeline
 from recovery_api.services.blocks import blocks_forget, blocks_remember
-from workers.connectors.protocols.record import Record
 from workers.evidence.increment import Reach
 from workers.evidence.read import Evidence
 
 
-def epoch_of(pipeline: Pipeline, record: Record) -> str:
+def epoch_of(pipeline: Pipeline, sink_incarnation: str) -> str:
     """What the pipeline's blocks are about: scope, what decides of both ends, and which sink this is now. (Which source
     it is stands with each lane.)"""
     source, sink = ({"kind": end.kind, **deciding(end.kind, end.options)} for end in (pipeline.source, pipeline.sink))
-    return epoch_digest(scope=pipeline.scope, source=source, sink=sink, incarnations=[record.said().incarnation])
+    return epoch_digest(scope=pipeline.scope, source=source, sink=sink, incarnations=[sink_incarnation])
 
 
 def learned_keep(pipeline: Pipeline, found: Evidence, epoch: str) -> None:

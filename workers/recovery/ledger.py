@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from recovery_api.domain.frontiers import coordinate_as_row
+from recovery_api.domain.frontiers import SINGLE_LANE, coordinate_as_row
 from recovery_api.domain.ledger.lanes import Unseen, base_lost, lane_learn, unseen_find
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.models import Pipeline
@@ -38,19 +39,21 @@ def unseen_says(found: Evidence, lane: LaneEvidence, unseen: Unseen) -> str:
     A first number that was rolled back and a first row that was committed and deleted leave the same: no row. An audit
     that saw the table empty before cannot tell them apart either, since a row may have come and gone after it.
     """
-    below = found.spell(unseen.below)
-    decide = f"manage.py ledger nothing-owed-below PIPELINE {below} --reason TEXT."
+    below, name = found.spell(unseen.below), lane.reading.lane
+    is_single = name == SINGLE_LANE
+    unknown, named = ("Unknown", "") if is_single else (f"In lane {name}: unknown", f" --lane {shlex.quote(name)}")
+    decide = f"manage.py ledger nothing-owed-below PIPELINE {below}{named} --reason TEXT."
     first = lane.found.first_number if lane.found is not None else None
     if unseen.above is None and first is not None:
         return (
-            f"Unknown below {below}: numbers begin at {first:,}, and the oldest row is {below}. Either the transactions that "
+            f"{unknown} below {below}: numbers begin at {first:,}, and the oldest row is {below}. Either the transactions that "
             f"took the numbers in between were rolled back, as a first one that fails in a new table often is, or their rows "
             f"were deleted before any audit saw them. Nothing shows which. If you know that no event was deleted there, "
             f"say so, once: {decide}"
         )
     above = f"above {found.spell(unseen.above)} and below {below}" if unseen.above else f"below {below}"
     return (
-        f"Unknown {above}: the source's rows there were gone before any audit saw them, so nothing shows what was committed "
+        f"{unknown} {above}: the source's rows there were gone before any audit saw them, so nothing shows what was committed "
         f"and whether it arrived. Somebody who knows decides: {decide}"
     )
 

@@ -75,11 +75,22 @@ def source_terms(
     return [disk]
 
 
+def record_keeps(options: Options) -> int | None:
+    """For how many seconds a row of the record stays, where rows go; of a record of ids, for how many its absence shows
+    something. None: not declared.
+
+    >>> record_keeps({"record_keeps_seconds": 60}), record_keeps({"lifetime_seconds": 1800, "lifetime_margin_seconds": 60})
+    (60, 1740)
+    """
+    lifetime = options.get("lifetime_seconds")
+    return options.get("record_keeps_seconds") if lifetime is None else lifetime - options["lifetime_margin_seconds"]
+
+
 def record_terms(
     options: Options, is_for_good: bool, since: datetime | None, clock: Clock | None, now: datetime
 ) -> list[Term]:
     """Of the acceptance record, as a table of rows."""
-    keeps = options.get("record_keeps_seconds")
+    keeps = record_keeps(options)
     if keeps is not None:
         kept = timedelta(seconds=keeps)
         return [
@@ -128,7 +139,7 @@ def shortest_horizon(
         spans.append(_seconds(source.get("purges_after_seconds")))
     else:
         spans.append(_room(source))
-    keeps = _seconds(record.get("record_keeps_seconds"))
+    keeps = _seconds(record_keeps(record))
     spans.append(_room(record) if keeps is None and is_for_good else keeps)
     told = []
     if into.get("memory_seconds") is not None:

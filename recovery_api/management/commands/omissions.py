@@ -61,6 +61,9 @@ class Command(FencepostCommand):
         confirmed = subcommand_add(subparsers, "confirm", "acknowledge what a preview showed as owed")
         confirmed.add_argument("pipeline")
         confirmed.add_argument("preview", help="as `preview` or `import` named it")
+        confirmed.add_argument(
+            "--with-content", action="store_true", help="also what the export names by key and content alone"
+        )
         _reason_arguments(confirmed)
 
     def answer(self, now: datetime, **options: Any) -> Shown:
@@ -120,7 +123,8 @@ class Command(FencepostCommand):
         return Shown(row, preview_lines(row))
 
     def _confirm(self, pipeline: Pipeline, now: datetime, options: dict[str, Any]) -> Shown:
-        count = preview_confirm(pipeline, options["preview"], now=now, **_reason(options))
+        more = {"with_content": options["with_content"], **_reason(options)}
+        count = preview_confirm(pipeline, options["preview"], now=now, **more)
         body = {"act": options["preview"], "pipeline": pipeline.name, "count": count}
         one, many = "It stays lost, is listed apart, and is never sent.", "They stay lost, and are never sent."
         return Shown(body, [f"{count:,} acknowledged.", one if count == 1 else many])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from recovery_api.models import Intent, IntentState, Recovery, RecoveryOutcome
 from recovery_api.services.recoveries import recovery_want
 from tests.faults.processes import environment, reached
-from tests.integration.recovery.world import World, run
+from tests.integration.recovery.world import World, run, world_make
 from tests.zygote import Forked, forked
 from workers.faults import Point
 from workers.runners import intent_run
@@ -81,7 +82,10 @@ def test_l2_the_record_can_be_rewritten_between_staging_and_fire(world: World, t
     assert (recovery.outcome, recovery.generations.count()) == (RecoveryOutcome.EXACTLY_ONCE, 1), recovery.says
 
 
-def test_l2_a_fire_that_waits_for_a_lock_on_the_record_names_its_holder(world: World, tmp_path: Path) -> None:
+def test_l2_a_fire_that_waits_for_a_lock_on_the_record_names_its_holder(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path
+) -> None:
+    world = world_make(database_factory, tmp_path, sink_more={"answer_timeout_seconds": 3})
     world.commit(["e1"])
     recovery = world.request(world.approve(world.plan()))
     intent = recovery.intents.get()

@@ -85,6 +85,8 @@ def test_t19_a_frontier_once_proven_stays_proven_while_a_writer_is_open(numbered
 
 
 def test_t19_another_catalogue_or_table_is_not_the_one_that_was_proven(numbered: World) -> None:
+    options = {**numbered.source_options, "grace_seconds": 1}  # what is assumed from then on waits for its grace
+    numbered.pipeline.source = source_update(numbered.pipeline.source, options, actor="ada", now=timezone.now())
     numbered.commit(["a"])
     numbered.audit(is_safe=False)
     role = "t19_" + numbered.source_dsn.rsplit("dbname=", 1)[-1].split()[0][-12:]

@@ -288,3 +288,10 @@ def test_a_snapshot_row_whose_numbers_need_the_exact_way_is_read_once_and_kept(t
     history = [change("r", {"id": 1, "price": 1.5}, lsn=500, snapshot="first")]
     code, answer, _, _ = judged(tmp_path, history, history, "--frontier=500")
     assert (code, answer["read"]["history"]["ignored"]) == (0, {})
+
+
+def test_rc_15_a_gtid_in_the_products_own_columns_is_its_servers_lane_too(tmp_path):
+    spelled = [f"{UA.upper()} : 41", f"{UB}:7", f"{UA}:42"]
+    history = [{"coordinate": one, "op": "insert", "key": None, "value": 1} for one in spelled]
+    code, answer, _, _ = judged(tmp_path, history, history[:2], f"--floor={UA}=41", "--frontier=end")
+    assert (code, answer["lanes"][UA]["sink_delta"], answer["lanes"][UB]["sink_delta"]) == (1, [42], [])

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from recovery_api.domain.kinds.postgresql_mapping import filter_says
 from workers.connectors.postgresql.opening import Opened
+
+DELETION_MARKS = frozenset(
+    {
+        "deleted",
+        "isdeleted",
+        "softdeleted",
+        "deletedat",
+        "deletedon",
+        "deletedate",
+        "deletiontime",
+        "deletedtime",
+        "removedat",
+    }
+)
+"""How columns are called that mark a row as deleted, without case and joints."""
 
 
 def source_notes(opened: Opened) -> list[str]:
@@ -22,7 +39,23 @@ def record_notes(opened: Opened) -> list[str]:
     said = _notes(opened)
     if filter_ := filter_says(opened.mapped.options):
         said.append(f"Only rows with {filter_} count as accepted.")
-    return said
+    return said + deletion_notes(opened.table.columns, opened.mapped.types, "filter")
+
+
+def deletion_notes(columns: Collection[str], named: Collection[str], option: str) -> list[str]:
+    """A sentence for each column that reads like the mark of a deleted row and that nothing names. `option`: where to.
+
+    >>> deletion_notes(["id", "Deleted_At"], ["id"], "filter")[0][:72]
+    "A row that 'Deleted_At' marks as deleted counts as accepted: no option n"
+    >>> deletion_notes(["id", "deleted_at"], ["id", "deleted_at"], "filter"), deletion_notes(["deletes"], [], "filter")
+    ([], [])
+    """
+    return [
+        f"A row that {name!r} marks as deleted counts as accepted: no option names that column. Name it in {option} if such a"
+        " row is no acceptance."
+        for name in columns
+        if name not in named and "".join(filter(str.isalnum, name.casefold())) in DELETION_MARKS
+    ]
 
 
 def _notes(opened: Opened) -> list[str]:

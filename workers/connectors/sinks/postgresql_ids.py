@@ -34,6 +34,7 @@ from workers.connectors.postgresql.id_sql import IdSql
 from workers.connectors.postgresql.identifiers import qualified
 from workers.connectors.postgresql.indexes import exact_uniques
 from workers.connectors.postgresql.inspection import column_names
+from workers.connectors.postgresql.mapping_notes import deletion_notes
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
@@ -294,6 +295,7 @@ class PostgresqlIds:
             ]
         if not self.options["accepted_when"] and not self.options["filter"]:
             said.append("Every row counts as an acceptance: no acceptance condition is given.")
+        said += deletion_notes(opened.table.columns, opened.ids.types, "accepted_when")
         if opened.table.persistence == "u":
             said.append("The table is UNLOGGED: a crash of the server empties it. ALTER TABLE … SET LOGGED.")
         return said

@@ -58,6 +58,8 @@ class PartWriter:
 
     def discard(self) -> None:
         """Takes away what there is of the file. What a full folder, or one that is away, answers to that is no news."""
+        with contextlib.suppress(OSError, pa.ArrowException):  # else it ends itself later, on a closed file
+            self._parquet.close()
         with contextlib.suppress(OSError):
             self._file.close()
         with contextlib.suppress(OSError):

@@ -40,7 +40,7 @@ from workers.evidence.files.options import Reading, ReadOptions
 from workers.evidence.files.parquet import parquet_columns, parquet_records, refuse_type
 from workers.evidence.files.psql import psql_records
 from workers.evidence.files.recognition import CELLS, reading_of
-from workers.evidence.files.shapes import Fields, Shape, shape_make
+from workers.evidence.files.shapes import Fields, Shape, gtid_lane, shape_make
 from workers.evidence.files.stretches import csv_take, lines_take, rows_take
 from workers.evidence.quick import Uncertain, parse_quick
 
@@ -251,6 +251,7 @@ class _Part:
             if isinstance(record, dict) and not record.keys() <= COLUMNS:
                 self._unused |= record.keys() - COLUMNS
             fields = native_fields(record, refuse)
+            gtid_lane(fields)
             has_content = "value" in record or "value_text" in record or record.get("digest") is not None
         else:
             fields = self.shape.fields(record, line, parse)

@@ -150,7 +150,7 @@ class Shape:
         fields.content = self._content(view, merged, parse)
         fields.is_key_taken = self.name == "debezium" and not view["has_key"] and "key" not in self.maps
         fields.is_read, fields.unknown = bool(merged.get("is_read")), merged.get("unknown", ())
-        _server(fields)
+        gtid_lane(fields)
         return fields
 
     def _content(self, view: Mapping[str, Any], merged: dict[str, Any], parse: Parse) -> Any:
@@ -341,7 +341,7 @@ def _unhexed(text: str) -> str:
         raise BadRecord(f"value {text[:40]!r} is bytes that are no text: say --type value=bytes") from error
 
 
-def _server(fields: Fields) -> None:
+def gtid_lane(fields: Fields) -> None:
     """A GTID counts in its own server: the server is the lane."""
     if isinstance(fields.coordinate, str) and fields.lane is None and (match := _GTID.fullmatch(fields.coordinate)):
         fields.lane, fields.coordinate = match[1].lower(), match[2]
