@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
 from workers.connectors.readings import CoordinateRange, LaneReading, LateRows, Reading, SafeFrontier, Width
 from workers.connectors.rows import accepted_columns, history_columns
 from workers.evidence import schemas
@@ -107,10 +108,11 @@ def _status(name: str) -> int:
 
 def main() -> None:
     rows, lost_every, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-    range_judge(spec_of(1_000, 3, folder / "warm"), 0)
+    more = {"has_ledger": True, "block_rows": ROWS_A_BLOCK}  # as an audit has
+    range_judge(spec_of(1_000, 3, folder / "warm", **more), 0)
     before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins anew
-    found = range_judge(spec_of(rows, lost_every, folder / "judged"), 0)
+    found = range_judge(spec_of(rows, lost_every, folder / "judged", **more), 0)
     print(json.dumps({"beyond_bytes": _status("VmHWM") - before, "lost": found["counts"]["lost"]}))
 
 

@@ -21,6 +21,7 @@ from tests.unit.counted_ends import CountedEnd, spec_of
 from workers.connectors.readings import CoordinateRange
 from workers.evidence.batch import rows_digest
 from workers.evidence.canonical import batch_digest, entry_digests
+from workers.evidence.cutting import ROWS_A_RANGE
 from workers.evidence.holding import cuts_find, stretches_held
 from workers.evidence.ranges import MeetSpec, range_judge
 
@@ -107,6 +108,6 @@ def test_a_tasks_memory_is_bounded_whatever_its_range_holds(tmp_path: Path) -> N
     is as large as one may be without being cut again, where nothing arrived at all."""
     small, large = (taken(rows, 1_000, tmp_path / str(rows)) for rows in (200_000, 2_000_000))
     assert large <= TASK_BYTES, f"{large / MIB:.0f} MiB"
-    nothing = taken(2_000_000, 1, tmp_path / "nothing")
+    nothing = taken(2 * ROWS_A_RANGE, 1, tmp_path / "nothing")
     assert nothing <= TASK_BYTES, f"{nothing / MIB:.0f} MiB"
     assert small <= large

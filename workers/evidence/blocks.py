@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
 from recovery_api.domain.ledger.blocks import Block, coordinate_after, counts_join, fingerprint_join
 from workers.connectors.readings import CoordinateRange
 from workers.evidence.grounds import history_fingerprint
+from workers.evidence.holding import Held
 from workers.evidence.kernel import BlockVerdict, LaneQuestion
 
 BEFORE_EVERYTHING, EVERYTHING = Coordinate(INT64_MIN, INT64_MIN), Coordinate(INT64_MAX, INT64_MAX)
@@ -50,22 +50,17 @@ Sums = Callable[[pa.Table, pa.Table], dict[str, dict[str, int]]]
 """Fingerprints, by name, of one block's history and acceptances as both ends gave them."""
 
 
-def range_judge_by_blocks(
-    question: LaneQuestion,
-    range_: CoordinateRange,
-    history: pa.Table,
-    accepted: pa.Table,
-    rows: int,
-    judge: Judge,
-    sums: Sums,
-) -> Iterator[Group]:
+def range_judge_by_blocks(question: LaneQuestion, both: Held, rows: int, judge: Judge, sums: Sums) -> Iterator[Group]:
     """The range cut into blocks of about `rows` events, one of them ending at the frontier where that lies in it; as many
-    blocks at once as are worked on together. Only a block's rows are ever copied."""
-    cuts = _cuts(question.frontier, range_, history, rows)
+    blocks at once as are worked on together. Only a block's rows are ever copied, and `both` is let go block by block."""
+    range_ = both.range_
+    cuts = _cuts(question.frontier, range_, both.history, rows)
     lows, highs = [range_.low, *cuts], [*cuts, range_.high]
     ends = coordinate_after(question.frontier)
-    held = _Held(range_.lane)
-    for low, high, mine, theirs in zip(lows, highs, _shared(history, cuts), _shared(accepted, cuts), strict=True):
+    held = _Judged(range_.lane)
+    for low, high, mine, theirs in zip(
+        lows, highs, _shared(both.history_take(), cuts), _shared(both.accepted_take(), cuts), strict=True
+    ):
         block = CoordinateRange(range_.lane, low, high)
         verdict, with_more = judge(block, mine, theirs)
         told = None
@@ -84,7 +79,7 @@ def range_judge_by_blocks(
         yield held.taken()
 
 
-class _Held:
+class _Judged:
     """Blocks that were judged and are not worked on yet."""
 
     def __init__(self, lane: str) -> None:
@@ -178,24 +173,28 @@ def _shared(table: pa.Table, cuts: list[Coordinate]) -> Iterator[pa.Table]:
     if not cuts:
         yield table
         return
+    block = _places(table, cuts)
+    for number in range(len(cuts) + 1):
+        later = block > number
+        begins = int(later.argmax()) if later.any() else len(block)
+        is_mine = block == number
+        ends = len(block) - int(is_mine[::-1].argmax()) if is_mine.any() else 0
+        mine = table.slice(0, ends)
+        yield mine if is_mine[:ends].all() else mine.filter(pa.array(is_mine[:ends]))
+        del mine
+        table, block = table.slice(begins), block[begins:]  # what lies before is let go
+
+
+def _places(table: pa.Table, cuts: list[Coordinate]) -> np.ndarray:
+    """By row the number of its block."""
     position, ordinal = _coordinates(table)
     if ordinal.any() or any(cut.ordinal not in (0, 1) or cut.position == INT64_MAX for cut in cuts):
-        block = np.zeros(len(position), np.int64)
+        block = np.zeros(len(position), np.int32)
         for cut in cuts:
             block += (position > cut.position) | ((position == cut.position) & (ordinal >= cut.ordinal))
-    else:  # all ordinals are zero: a cut at ordinal 1 lies above the whole position
-        bounds = np.array([cut.position + cut.ordinal for cut in cuts], np.int64)
-        block = np.searchsorted(bounds, position, side="right")
-    block = block.astype(np.int32)
-    if (block[1:] >= block[:-1]).all():
-        for start, stop in pairwise(np.searchsorted(block, np.arange(len(cuts) + 2))):
-            yield table.slice(start, stop - start)
-        return
-    for number in range(len(cuts) + 1):
-        is_mine = block == number
-        first, last = int(is_mine.argmax()), len(block) - int(is_mine[::-1].argmax())
-        found = last - first if is_mine[first] else 0
-        yield table.slice(first, found).filter(pa.array(is_mine[first : first + found]))
+        return block
+    bounds = np.array([cut.position + cut.ordinal for cut in cuts], np.int64)  # at ordinal 1: above the whole position
+    return np.searchsorted(bounds, position, side="right").astype(np.int32)
 
 
 def _coordinates(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:

@@ -17,8 +17,9 @@ from workers.connectors.protocols.record import DividedRecord, Record
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading
 
-ROWS_A_RANGE = 1_000_000
-"""Rows of both ends together that one task reads, about. One that meets twice as many cuts its range again."""
+ROWS_A_RANGE = 750_000
+"""Rows of both ends together that one task reads, about. One that meets more than twice as many cuts its range again: so
+many events, none of which arrived, are what it has memory for (tests/unit/test_holding.py)."""
 
 RANGES_LEAST = 8
 """Of all lanes together: cheap, and enough for a few processors."""
@@ -41,7 +42,7 @@ def ranges_wanted(rows: int, slots: int) -> int:
     """Into how many ranges a lane of so many rows of both ends is cut: a multiple of the engine's slots where that pays.
 
     >>> [ranges_wanted(rows, 6) for rows in (0, 500_000, 10_000_000, 2_000_000_000)]
-    [8, 8, 12, 2004]
+    [8, 8, 18, 2670]
     """
     wanted = max(RANGES_LEAST, math.ceil(rows / ROWS_A_RANGE))
     filled = math.ceil(wanted / slots) * slots

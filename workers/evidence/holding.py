@@ -29,14 +29,23 @@ SAMPLED = 512
 """Coordinates that are looked at for each range that it is cut into."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Held:
-    """Every row of both ends in the range, and what was seen of late ones."""
+    """Every row of both ends in the range, and what was seen of late ones. Whoever takes an end's rows has the only hold
+    of them, and can let them go piece by piece."""
 
     range_: CoordinateRange
     history: pa.Table
     accepted: pa.Table
     late: LateRows
+
+    def history_take(self) -> pa.Table:
+        taken, self.history = self.history, schemas.HISTORY.empty_table()
+        return taken
+
+    def accepted_take(self) -> pa.Table:
+        taken, self.accepted = self.accepted, schemas.ACCEPTED.empty_table()
+        return taken
 
 
 class TooManyHeld(Exception):

@@ -150,6 +150,7 @@ def _stretch_tell(spec: MeetSpec, held: Held, told: Told) -> None:
     for group in _groups(spec, question, held, remembered):
         findings = _group_tell(spec, question, group, remembered, promised, told)
         missing += late_missing(held.late, findings)
+        pa.default_memory_pool().release_unused()
     told.late_add(held.late, missing)
 
 
@@ -164,7 +165,7 @@ def _groups(spec: MeetSpec, question: LaneQuestion, held: Held, remembered: pa.T
         return _sums(spec, question, mine, theirs)
 
     rows = spec.block_rows or ROWS_A_BLOCK
-    return range_judge_by_blocks(question, held.range_, held.history, held.accepted, rows, judge, sums)
+    return range_judge_by_blocks(question, held, rows, judge, sums)
 
 
 def _sums(spec: MeetSpec, question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> dict[str, dict[str, int]]:

@@ -245,6 +245,7 @@ def _with_source(lost: pa.Table, history: pa.Table, remembered: pa.Table) -> pa.
     if "payload_digest" not in history.column_names:
         return lost
     here = history.select([*PLACE, "payload_digest", *known]).rename_columns([*SAME, *known])
+    here = here.join(lost.select(PLACE), PLACE, join_type="left semi")  # few, where few are lost
     here = _one_each(here, known)
     held = here.append_column("is_held", pa.repeat(pa.scalar(True), here.num_rows))
     earlier = remembered.filter(pc.equal(remembered["word"], ItemWord.LOST.value))
