@@ -14,11 +14,13 @@ from recovery_api.domain.lane_order import lanes_by_trouble
 from recovery_api.domain.looks import tone_of
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
+from recovery_api.domain.verdicts import LANES_SAID
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
 """Of so many lanes, the most troubled, everything is shown; of the others one row each."""
-LISTED_LANES = 200
+LISTED_LANES, LISTED_BRIEFLY = 200, 20
+"""Rows of the audit's page, and of the pipeline's, which leads there."""
 NOTHING_SAFE = "nothing is safe yet"
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
 CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
@@ -45,7 +47,9 @@ class Lane:
     figure: dict[str, Any]
     figure_id: str
     figure_says: str
+    stops_caption: str
     scattered: list[dict[str, Any]]
+    scattered_caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,19 @@ class LaneTable:
         return self.count - len(self.rows)
 
 
-def lane_table(audit: Audit) -> LaneTable:
-    return LaneTable(lanes_by_trouble(audit.lanes)[:LISTED_LANES], len(audit.lanes))
+def lane_table(audit: Audit, most: int = LISTED_LANES) -> LaneTable:
+    return LaneTable(lanes_by_trouble(audit.lanes)[:most], len(audit.lanes))
+
+
+def frontier_few(spelled: str) -> str:
+    """A frontier as it is spelled, short enough for a sentence.
+
+    >>> frontier_few("0=5,1=5"), frontier_few("0=5,1=5,2=5,3=5,4=5")
+    ('0=5,1=5', '0=5, 1=5, 2=5 and 2 more lanes')
+    """
+    lanes = spelled.split(",")
+    more = len(lanes) - LANES_SAID
+    return spelled if more <= 0 else f"{', '.join(lanes[:LANES_SAID])} and {more:,} more lanes"
 
 
 def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any]) -> list[Lane]:
@@ -76,7 +91,20 @@ def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], sta
         says = f"How far each side has come, lane {name}: " + "; ".join(
             f"{one.name} {one.spelled}" for one in stops if one.spelled
         )
-        found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}.", scattered_of(audit, name)))
+        of = f", lane {name}" if len(audit.lanes) > 1 else ""
+        found.append(
+            Lane(
+                name,
+                row,
+                stops,
+                figure,
+                f"rail-{number}",
+                f"{says}.",
+                f"Oldest first{of}",
+                scattered_of(audit, name),
+                f"Scattered findings by stretch{of}",
+            )
+        )
     return found
 
 

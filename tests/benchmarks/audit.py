@@ -196,7 +196,7 @@ class _Ways:
 
     def reladiff(self) -> tuple[int, int]:
         """Coordinates that one side has and the other has not. It cannot tell a doubled row from a single one."""
-        command = [RELADIFF, self._url(self.orders), "r", self._url(self.mail), "r", "-k", "seq", "--no-tracking"]
+        command = [RELADIFF, self._url(self.orders), "r", self._url(self.mail), "r", "-k", "seq", "--skip-sort-results"]
         command += ["--bisection-threshold", RELADIFF_THRESHOLD, "--threads", "2", "--stats", "--json"]
         found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         said = json.loads(found)

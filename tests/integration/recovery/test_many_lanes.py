@@ -17,6 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dashboard.views.lanes import LISTED_BRIEFLY
 from recovery_api.management.lines import LANES, audit_lines
 from recovery_api.models import Audit, Pipeline, Plan
 from recovery_api.rows import audit_as_row
@@ -132,13 +133,14 @@ def test_two_hundred_lanes_are_audited_shown_and_recovered(
     assert f"  and {MANY - LANES} more lanes, none of them worse: --json tells all" in lines
 
     operator = sign_in("operator", name="ada")
-    for address in (f"/pipelines/{many.name}/", f"/audits/{found.id}/"):
+    for address, count in ((f"/pipelines/{many.name}/", LISTED_BRIEFLY), (f"/audits/{found.id}/", MANY)):
         response = operator.get(address, secure=True)
         assert response.status_code == 200, address
         page = Rows(response.content.decode())
         listed = [name for name in page.headers if name.isdigit()]
-        assert listed[:4] == ["42", "7", "150", "0"] and len(listed) == MANY
+        assert listed[:4] == ["42", "7", "150", "0"] and len(listed) == count
         assert page.sections < 30
+        assert "197=5" not in response.content.decode(), "a sentence names each lane"
     status = operator.get(f"/api/v1/pipelines/{many.name}/status", secure=True).json()
     assert status["status"] == "hazard", status
     assert len(operator.get(f"/api/v1/pipelines/{many.name}/frontiers", secure=True).json()["lanes"]) == MANY
