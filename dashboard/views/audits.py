@@ -10,7 +10,8 @@ from django.views.decorators.http import require_GET
 
 from dashboard.views.errors import errors_shown
 from dashboard.views.findings import groups_shown
-from dashboard.views.lanes import cursor_stops
+from dashboard.views.lanes import DRAWN_LANES, cursor_stops, lane_table
+from recovery_api.domain.lane_order import lanes_by_trouble
 from recovery_api.selectors.audits import audit_get
 
 RETIRED = "The pipeline is retired; what was done stays to be looked at."
@@ -28,8 +29,9 @@ def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "pipeline": audit.pipeline,
             "lanes": [
                 (name, {**row, "cursor_stops": cursor_stops(row, audit.status) if row.get("cursor") else []})
-                for name, row in sorted(audit.lanes.items())
+                for name, row in lanes_by_trouble(audit.lanes)[:DRAWN_LANES]
             ],
+            "lane_table": lane_table(audit),
             "groups": groups_shown(audit),
             "retired_says": RETIRED if audit.pipeline.retired_at else "",
         },

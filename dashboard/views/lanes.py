@@ -10,12 +10,17 @@ from dashboard.charts.rail import Place, Run, rail_figure
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.domain.lane_order import lanes_by_trouble
 from recovery_api.domain.looks import tone_of
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
+from recovery_api.domain.verdicts import LANES_SAID
 from recovery_api.models import Audit
 
 DRAWN_LANES = 4
+"""Of so many lanes, the most troubled, everything is shown; of the others one row each."""
+LISTED_LANES, LISTED_BRIEFLY = 200, 20
+"""Rows of the audit's page, and of the pipeline's, which leads there."""
 NOTHING_SAFE = "nothing is safe yet"
 CURSOR, WINDOW = "relay's cursor", "ambiguous window"
 CLEAN, CHECKED, NEWEST = "last clean check", "last check", "newest event"
@@ -34,31 +39,72 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One lane of an audit, ready to be shown. `figure` None: too many lanes to draw each."""
+    """One lane of an audit, ready to be shown."""
 
     name: str
     row: Mapping[str, Any]
     stops: list[Stop]
-    figure: dict[str, Any] | None
+    figure: dict[str, Any]
     figure_id: str
     figure_says: str
+    stops_caption: str
     scattered: list[dict[str, Any]]
+    scattered_caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTable:
+    """The audit's lanes as rows, the most troubled first. `count`: all of them; `more`: how many are not listed."""
+
+    rows: list[tuple[str, Mapping[str, Any]]]
+    count: int
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.rows)
+
+
+def lane_table(audit: Audit, most: int = LISTED_LANES) -> LaneTable:
+    return LaneTable(lanes_by_trouble(audit.lanes)[:most], len(audit.lanes))
+
+
+def frontier_few(spelled: str) -> str:
+    """A frontier as it is spelled, short enough for a sentence.
+
+    >>> frontier_few("0=5,1=5"), frontier_few("0=5,1=5,2=5,3=5,4=5")
+    ('0=5,1=5', '0=5, 1=5, 2=5 and 2 more lanes')
+    """
+    lanes = spelled.split(",")
+    more = len(lanes) - LANES_SAID
+    return spelled if more <= 0 else f"{', '.join(lanes[:LANES_SAID])} and {more:,} more lanes"
 
 
 def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any]) -> list[Lane]:
-    """The audit's lanes. `certified`: lane -> (highest verified coordinate, entry); `starts`: lane -> coordinate row."""
+    """The audit's most troubled lanes. `certified`: lane -> (highest verified coordinate, entry); `starts`: lane ->
+    coordinate row."""
     found = []
-    for number, (name, row) in enumerate(sorted(audit.lanes.items())):
+    for number, (name, row) in enumerate(lanes_by_trouble(audit.lanes)[:DRAWN_LANES]):
         verified = certified[name].frontier if name in certified else None
         start = coordinate_from_row(starts[name]) if name in starts else None
         stops = stops_of(row, audit.status, spelling, verified, start)
-        figure = None
-        if number < DRAWN_LANES:
-            figure = rail_figure(_places(stops, spelling), _runs(audit, name))
+        figure = rail_figure(_places(stops, spelling), _runs(audit, name))
         says = f"How far each side has come, lane {name}: " + "; ".join(
             f"{one.name} {one.spelled}" for one in stops if one.spelled
         )
-        found.append(Lane(name, row, stops, figure, f"rail-{number}", f"{says}.", scattered_of(audit, name)))
+        of = f", lane {name}" if len(audit.lanes) > 1 else ""
+        found.append(
+            Lane(
+                name,
+                row,
+                stops,
+                figure,
+                f"rail-{number}",
+                f"{says}.",
+                f"Oldest first{of}",
+                scattered_of(audit, name),
+                f"Scattered findings by stretch{of}",
+            )
+        )
     return found
 
 

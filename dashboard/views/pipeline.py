@@ -14,7 +14,7 @@ from dashboard.access import actor
 from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.headroom import headroom_context
-from dashboard.views.lanes import lanes_of
+from dashboard.views.lanes import LISTED_BRIEFLY, frontier_few, lane_table, lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
 from recovery_api.domain.errors import FencepostError, NotFound
@@ -145,8 +145,9 @@ def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
     audit_ = status.audit
     return {
         "audit": audit_,
-        "frontier": frontier_format(audit_.frontier, spelling) if audit_ else "",
+        "frontier": frontier_few(frontier_format(audit_.frontier, spelling)) if audit_ else "",
         "lanes": lanes,
+        "lane_table": lane_table(audit_, LISTED_BRIEFLY) if audit_ else None,
         "drawn_findings": len(audit_.findings) if audit_ else 0,
         "retention": retention_of(found.source.kind, found.source.options).value,
         "drill_passed_at": pipeline_passed_at(found),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.access import actor
 from dashboard.views.audits import RETIRED
 from dashboard.views.errors import errors_shown, refused
+from dashboard.views.lanes import frontier_few
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
@@ -148,7 +149,7 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         ),
         "attestations": [ATTESTATIONS[name] for name in asked],
         "later": later,
-        "frontier_says": row["frontier"] or "the safe frontier",
+        "frontier_says": frontier_few(row["frontier"] or "the safe frontier"),
         "unlisted_count": max((plan.batch_count or 0) - plan.listed_count, 0),
         "weaknesses": plan.pins.get("weaknesses", []),
         "classes": row["classes"],

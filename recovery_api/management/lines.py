@@ -7,12 +7,14 @@ from typing import Any
 from recovery_api.domain.actors import by
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.lane_order import lanes_by_trouble
 from recovery_api.domain.omissions import Word
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
 from recovery_api.rows import Row
 
 SAMPLES = 10
+LANES = 20
 
 
 def end_lines(word: str, row: Row) -> list[str]:
@@ -150,7 +152,7 @@ def audit_lines(row: Row) -> list[str]:
         f"  lost {row['lost']:,}, premature {premature}, duplicates {row['duplicates']:,}, "
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
     ]
-    for lane, found in sorted(row["lanes"].items()):
+    for lane, found in lanes_by_trouble(row["lanes"])[:LANES]:
         if safe := found.get("safe_frontier"):
             at = f"safe frontier {safe['says']}" if safe["says"] else "nothing is safe yet"
             lines.append(f"  lane {lane}: {at}, by {safe['ground']}. {safe['because']}")
@@ -160,6 +162,8 @@ def audit_lines(row: Row) -> list[str]:
                 f"  lane {lane}: relay's cursor {cursor['says'] or 'not known'}. {cursor_says(cursor, found['status'])}"
             )
             lines += [f"    {says}"] if (says := window_says(cursor, found["status"])) else []
+    if (others := len(row["lanes"]) - LANES) > 0:
+        lines.append(f"  and {others:,} more lanes, none of them worse: --json tells all")
     lines += [f"  Given: {given}" for given in row["given"]]
     lines += [f"  Weakness: {weakness}" for weakness in row["weaknesses"]]
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]

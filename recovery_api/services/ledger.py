@@ -6,6 +6,7 @@ finds that the ledger moved on since it began is done again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,9 @@ from recovery_api.services.events import event_append
 
 ITEMS_AT_MOST = 50_000
 """Open items of a pipeline that are kept as rows. What lies beyond stays with the evidence of the audit that found it."""
+
+
+LANES_AT_ONCE = 200
 
 
 class LearntItem(NamedTuple):
@@ -64,17 +68,29 @@ def ledger_merge(pipeline: Pipeline, audit: Audit, learnt: Learnt) -> None:
     """
     if ledger_token(pipeline) != learnt.token:
         raise LedgerMoved(pipeline.name)
-    for lane, known in learnt.lanes.items():
-        LedgerLane.objects.update_or_create(
-            pipeline=pipeline,
-            lane=lane,
-            epoch=learnt.epoch,
-            void_since__isnull=True,
-            defaults={"audit": audit, "read_at": audit.record_read_at, **_lane_row(known)},
-            create_defaults={"audit": audit, "read_at": audit.record_read_at, **_lane_row(known)}
-            | {"pipeline": pipeline, "lane": lane, "epoch": learnt.epoch},
-        )
+    _lanes_merge(pipeline, audit, learnt)
     _items_merge(pipeline, audit, learnt)
+
+
+def _lanes_merge(pipeline: Pipeline, audit: Audit, learnt: Learnt) -> None:
+    """Two statements and one more for new lanes, however many there are."""
+    standing = LedgerLane.objects.filter(pipeline=pipeline, epoch=learnt.epoch, void_since__isnull=True)
+    held = dict(standing.values_list("lane", "pk"))
+    columns = {lane: _lane_row(known) for lane, known in learnt.lanes.items()}
+    same = {"pipeline": pipeline, "epoch": learnt.epoch, "audit": audit, "read_at": audit.record_read_at}
+    new = [LedgerLane(lane=lane, **same, **row) for lane, row in columns.items() if lane not in held]
+    LedgerLane.objects.bulk_create(new, batch_size=LANES_AT_ONCE)
+    told = [{"id": held[lane], **row} for lane, row in columns.items() if lane in held]
+    if told:
+        names = [name for name in told[0] if name != "id"]
+        types = {name: LedgerLane._meta.get_field(name).db_type(connection) for name in ("id", *names)}
+        statement = _SEEN_AGAIN.format(
+            lanes=connection.ops.quote_name(LedgerLane._meta.db_table),
+            sets=", ".join(f"{name} = f.{name}" for name in names),
+            columns=", ".join(f"{name} {'bigint' if name == 'id' else types[name]}" for name in types),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [audit.pk, audit.record_read_at, json.dumps(told)])
 
 
 def ledger_void(pipeline: Pipeline, says: str, now: datetime) -> None:
@@ -135,6 +151,11 @@ def _lane_row(known: LaneKnown) -> dict[str, Any]:
         "givens": list(known.givens),
     }
 
+
+_SEEN_AGAIN = """
+UPDATE {lanes} l SET audit_id = %s, read_at = %s, {sets}
+FROM jsonb_to_recordset(%s::jsonb) AS f ({columns}) WHERE l.id = f.id
+"""  # nosec B608 # names of our own columns, values are parameters
 
 FOUND = "ledger_found"
 _SAME = "i.pipeline_id = %(pipeline)s AND (i.lane, i.position, i.ordinal, i.word, i.digest) = (f.lane, f.position, f.ordinal, f.word, f.digest)"

@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment fleet --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment recovery fleet --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers", "judge", "increment", "fleet")
-LONG = ("increment", "fleet")
+BENCHMARKS = (
+    "audit",
+    "landing",
+    "fire",
+    "latency",
+    "admission",
+    "lists",
+    "writers",
+    "judge",
+    "increment",
+    "recovery",
+    "fleet",
+)
+LONG = ("increment", "recovery", "fleet")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -57,6 +69,10 @@ def main() -> None:
         from tests.benchmarks import increment
 
         increment.run(given.rows or [1_000_000, 5_000_000, 20_000_000], given.rounds)
+    if "recovery" in names:
+        from tests.benchmarks import recovery
+
+        recovery.run(given.rows or [5_000_000], given.rounds)
     if "fleet" in names:
         from tests.benchmarks import fleet
 

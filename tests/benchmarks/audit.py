@@ -6,13 +6,16 @@ table; one event in 1,024 missing at random, 0.01 % doubled, 0.01 % premature. A
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.benchmarks.measure import Peak, copy_across, copy_away, databases, in_parallel, rounds, say
 from workers.connectors.postgresql import canonical_sql
@@ -20,6 +23,8 @@ from workers.connectors.readings import Width
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, evidence_read
 from workers.spark.session import session_get
+
+RELADIFF, RELADIFF_THRESHOLD = "reladiff", "65536"
 
 CONTENT = """jsonb_build_object('order', i, 'customer', 'c' || (i::bigint * 7919 % 100000), 'amount', (i % 997) + 0.25,
     'note', 'a note of a length that is usual in such events', 'status', 'placed', 'lines', (i % 5) + 1)"""
@@ -52,6 +57,7 @@ def _make(dsns: dict[str, str], rows: int) -> None:
     with psycopg.connect(dsns["orders"], autocommit=True) as connection:
         connection.execute('CREATE TABLE outbox (id bigint PRIMARY KEY, "key" text, content jsonb)')
         connection.execute(f"INSERT INTO outbox SELECT i, 'k' || i, {CONTENT} FROM generate_series(1, {rows}) i")
+        connection.execute("CREATE VIEW r AS SELECT id AS seq FROM outbox")
         connection.execute("VACUUM (ANALYZE, FREEZE) outbox")
     with psycopg.connect(dsns["mail"], autocommit=True) as connection:
         connection.execute("CREATE TABLE accepted (seq bigint NOT NULL, digest bytea NOT NULL)")
@@ -65,6 +71,7 @@ def _make(dsns: dict[str, str], rows: int) -> None:
             f"INSERT INTO accepted SELECT {rows} + i, sha256(int8send(i)) FROM generate_series(1, {rows} / 10000) i"
         )
         connection.execute("CREATE INDEX ON accepted (seq)")
+        connection.execute("CREATE VIEW r AS SELECT seq FROM accepted")
         connection.execute("VACUUM (ANALYZE, FREEZE) accepted")
 
 
@@ -74,6 +81,11 @@ class _Ways:
         for name, dsn in dsns.items():
             (directory / name).write_text(dsn)
         self.session = session_get()
+        self.is_reladiff_here = shutil.which(RELADIFF) is not None
+        if not self.is_reladiff_here:
+            say(
+                f"  no `{RELADIFF}` on the path: its row is left out (pip install 'reladiff[postgresql]' anywhere on it)"
+            )
         self.digest = canonical_sql.payload_digest(
             "'insert'",
             '"key"',
@@ -81,11 +93,13 @@ class _Ways:
         )
 
     def by_name(self, width: Width) -> dict[str, Any]:
+        reladiff = {"reladiff, with the threshold that was quickest": self.reladiff} if self.is_reladiff_here else {}
         return {
             "two parallel COPYs of the same columns": lambda: self.copies(width),
             "Fencepost: full audit, verdict and findings written": lambda: self.audit(width),
             "psql: COPY to a temporary table and anti-joins": lambda: self.anti_join(width),
             "DuckDB with its postgres extension, one query": lambda: self.duck(width),
+            **({} if width is not Width.COORDINATE else reladiff),
         }
 
     def check(self, width: Width) -> int:
@@ -180,6 +194,18 @@ class _Ways:
         assert row is not None
         return row
 
+    def reladiff(self) -> tuple[int, int]:
+        """Coordinates that one side has and the other has not. It cannot tell a doubled row from a single one."""
+        command = [RELADIFF, self._url(self.orders), "r", self._url(self.mail), "r", "-k", "seq", "--skip-sort-results"]
+        command += ["--bisection-threshold", RELADIFF_THRESHOLD, "--threads", "2", "--stats", "--json"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        said = json.loads(found)
+        return said["exclusive_A"], said["exclusive_B"]
+
+    def _url(self, dsn: str) -> str:
+        part = conninfo_to_dict(dsn)
+        return f"postgresql://{part['user']}:{part.get('password', '')}@{part['host']}:{part['port']}/{part['dbname']}"
+
 
 def _one(connection: psycopg.Connection[Any], query: str) -> int:
     row = connection.execute(query).fetchone()
@@ -188,8 +214,6 @@ def _one(connection: psycopg.Connection[Any], query: str) -> int:
 
 
 def _libpq(dsn: str) -> str:
-    from psycopg.conninfo import conninfo_to_dict
-
     return " ".join(f"{name}={value}" for name, value in conninfo_to_dict(dsn).items())
 
 

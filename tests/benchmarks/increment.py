@@ -100,10 +100,11 @@ def say_all(histories: Sequence[History]) -> None:
 
 @dataclass
 class History:
-    """One pipeline with `rows` events at both ends. `seconds`: of its rounds; `full`: of its first audit."""
+    """One pipeline with `rows` events at both ends, but `late` of them, which the record lacks at first. `seconds`: of its rounds; `full`: of its first audit."""
 
     directory: Path
     rows: int
+    late: int = LATE
     seconds: list[float] = field(default_factory=list)
     full: float = 0.0
     said: str = ""
@@ -128,7 +129,7 @@ class History:
         began = time.perf_counter()
         audit = self.world.audit()
         self.full = time.perf_counter() - began
-        assert (audit.lost_count, audit.premature_count) == (LATE, 0), audit.says
+        assert (audit.lost_count, audit.premature_count) == (self.late, 0), audit.says
         say(f"  {self.rows:,} in full {self.full:.2f} s")
         blocks = list(LedgerBlock.objects.filter(pipeline=self.world.pipeline))
         for place, block in enumerate(blocks):  # in no order of their places, between half a round and a whole one old
@@ -141,7 +142,9 @@ class History:
         world = self.world
         number, transaction = self._late.popitem()
         with psycopg.connect(world.source_dsn) as source:
-            new = _batch(source, _commit(source, self._next, self._next + NEW - 1), self._next, self._next + NEW - 1)
+            new = _batch(
+                source, numbers_commit(source, self._next, self._next + NEW - 1), self._next, self._next + NEW - 1
+            )
             old = _batch(source, transaction, number, number)
         self._next += NEW
         column = old.schema.get_field_index("content")
@@ -162,7 +165,7 @@ class History:
     def _fill(self) -> None:
         """Both ends at once, a transaction a chunk: the record's follow the source's."""
         lows: queue.Queue[tuple[int, int] | None] = queue.Queue()
-        late = {self.rows * (2 * at + 1) // (4 * LATE): 0 for at in range(LATE)}  # all in the older half
+        late = {self.rows * (2 * at + 1) // (4 * self.late): 0 for at in range(self.late)}  # all in the older half
 
         def accept() -> None:
             with psycopg.connect(self.world.sink_dsn, autocommit=True) as sink:
@@ -177,7 +180,7 @@ class History:
         with psycopg.connect(self.world.source_dsn, autocommit=True) as source:
             for low in range(1, self.rows + 1, CHUNK):
                 with source.transaction():
-                    transaction = _commit(source, low, min(low + CHUNK - 1, self.rows))
+                    transaction = numbers_commit(source, low, min(low + CHUNK - 1, self.rows))
                 late |= dict.fromkeys((at for at in late if low <= at < low + CHUNK), transaction)
                 lows.put((transaction, low))
             lows.put(None)
@@ -206,7 +209,7 @@ class History:
         return World(self._dsns["orders"], self._dsns["mail"], source_options, sink_options, pipeline)
 
 
-def _commit(source: psycopg.Connection[Any], low: int, high: int) -> int:
+def numbers_commit(source: psycopg.Connection[Any], low: int, high: int) -> int:
     """Commits the events with these numbers, which are those that the table draws; its transaction."""
     row = source.execute("SELECT pg_current_xact_id()::text").fetchone()
     assert row is not None

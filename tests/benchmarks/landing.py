@@ -75,7 +75,7 @@ class _World:
             )
             connection.execute("CREATE UNLOGGED TABLE plain_staged (LIKE plain)")
             connection.execute("VACUUM (ANALYZE) plain, fencepost.accepted")
-        self.sink = EndSpec("postgresql_kit", self.sink_options).connector()
+        self.sink = EndSpec("postgresql_kit", self.sink_options).fenced()
         self.session = session_get()
         self.high = FILLED
         self.lines: list[bytes] = []

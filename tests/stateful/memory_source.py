@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.grounds import Standing
@@ -51,7 +51,7 @@ class MemoryHistory:
 
     def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
         """Two ranges, whatever was asked: both sides of the middle."""
-        middle = Coordinate(1 + reading.handle["count"] // 2)
+        middle = Coordinate(1 + reading.lanes[lane].estimated_rows // 2)
         return [CoordinateRange(lane, None, middle), CoordinateRange(lane, middle, None)]
 
     def read_history(
@@ -62,38 +62,43 @@ class MemoryHistory:
         with_key: bool = False,
         late: LateRows | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        rows = self._rows(reading)
+        rows = [row for row in self._rows(reading) if row["lane"] == range_.lane]
         low = range_.low.position if range_.low else 0
         high = range_.high.position if range_.high else len(rows) + 1
         held = [row for row in rows if low <= row["position"] < high]
         yield from pa.Table.from_pylist(held, schema=schemas.HISTORY).to_batches()
 
     def read_content(self, reading: Reading, coordinates: pa.Table) -> Iterator[pa.RecordBatch]:
-        wanted = set(coordinates["position"].to_pylist())
-        table = batch_of([row for row in self._rows(reading) if row["position"] in wanted])
-        assert pc.sum(pc.is_in(table["position"], value_set=coordinates["position"])).as_py() == len(wanted)
-        yield from table.to_batches()
+        wanted = set(zip(coordinates["lane"].to_pylist(), coordinates["position"].to_pylist(), strict=True))
+        held = [row for row in self._rows(reading) if (row["lane"], row["position"]) in wanted]
+        assert len(held) == len(wanted)
+        yield from batch_of(held).to_batches()
 
     def _rows(self, reading: Reading) -> list[dict[str, Any]]:
         return HISTORIES[self.name][: reading.handle["count"]]
 
     def _reading(self) -> Reading:
         rows = HISTORIES.setdefault(self.name, [])
-        head = Coordinate(len(rows)) if rows else None
-        safe = SafeFrontier(head, "one process", "Nobody else commits here.", standing=Standing.PROVEN)
-        lanes = {"0": LaneReading("0", head, Coordinate(1) if rows else None, None, safe, len(rows))}
+        counts = Counter(row["lane"] for row in rows) or {"0": 0}
+        lanes = {lane: _lane(lane, count) for lane, count in counts.items()}
         return Reading(f"memory_history:{self.name} at {len(rows)}", {"count": len(rows)}, lanes)
 
 
-def commit(name: str) -> int:
-    """One more event is committed. Returns its position."""
+def _lane(lane: str, count: int) -> LaneReading:
+    head = Coordinate(count) if count else None
+    safe = SafeFrontier(head, "one process", "Nobody else commits here.", standing=Standing.PROVEN)
+    return LaneReading(lane, head, Coordinate(1) if count else None, None, safe, count)
+
+
+def commit(name: str, lane: str = "0") -> int:
+    """One more event is committed. Returns its position in the lane."""
     rows = HISTORIES.setdefault(name, [])
-    position = len(rows) + 1
+    position = 1 + sum(row["lane"] == lane for row in rows)
     content = f'{{"number": {position}}}'
     digest = payload_digest("insert", f"k{position}", content_digest(content_parse(content), "insert"))
     rows.append(
         {
-            "lane": "0",
+            "lane": lane,
             "position": position,
             "ordinal": 0,
             "entry": position,

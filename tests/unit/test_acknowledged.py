@@ -10,7 +10,12 @@ from recovery_api.domain.coordinates import INT64_MIN, Coordinate
 from recovery_api.selectors.omissions import AcknowledgedLane
 from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
-from workers.evidence.acknowledged import acknowledged_narrow, acknowledged_read, acknowledged_write
+from workers.evidence.acknowledged import (
+    acknowledged_accepted,
+    acknowledged_narrow,
+    acknowledged_read,
+    acknowledged_write,
+)
 from workers.evidence.kernel import LaneQuestion
 from workers.recovery.ends import acknowledged_table
 
@@ -47,6 +52,7 @@ def test_what_the_record_holds_and_the_range_did_not_find_lost_or_altered_is_kep
         schema=schemas.FINDING,
     )
     accepted = pa.table({"position": pa.array([1, 3, 4, 8]), "ordinal": pa.array([0, 0, 0, 0])})
-    acknowledged_write(str(tmp_path), 0, "0", question((1, 0), (2, 0), (3, 0), (4, 0)), findings, accepted)
-    acknowledged_write(str(tmp_path), 1, "0", question((2, 0)), findings, accepted)
+    asked = [question((1, 0), (2, 0), (3, 0), (4, 0)), question((2, 0))]
+    for index, one in enumerate(asked):
+        acknowledged_write(str(tmp_path), index, "0", [acknowledged_accepted(one, findings, accepted)])
     assert list(acknowledged_read(str(tmp_path))) == [("0", [1], [0])]

@@ -18,7 +18,8 @@ from workers.connectors.rows import payload_of
 from workers.evidence import schemas
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.evidence.remembered import judge_remembering, ledger_write
+from workers.evidence.remembered import judge_remembering, ledger_tell
+from workers.evidence.store import part_write
 
 names = itertools.count()
 RANGE = CoordinateRange("0", None, None)
@@ -93,7 +94,8 @@ class Life:
         nothing = Reading("", {})
         spec = MeetSpec(self.end, self.end, nothing, nothing, (RANGE,), {"0": question}, Width.PAYLOAD, str(folder))
         verdict, accepted = judge_remembering(spec, RANGE, question, history, accepted, self.items)
-        ledger_write(spec, 0, question, verdict, history, accepted, self.items)
+        told, _ = ledger_tell(spec, question, verdict.findings, history, accepted, self.items)
+        part_write(str(folder), "ledger-00000", told)
         self.mark = mark
         self._compare(verdict.findings)
         self._remember(folder)

@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workers.connectors.readings import CoordinateRange
+from workers.evidence import schemas
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.kernel.questions import rows_of
 from workers.evidence.store import part_write
 
 KEYS = ["position", "ordinal"]
+NONE = schemas.HISTORY.empty_table().select(KEYS)
 
 
 def acknowledged_narrow(question: LaneQuestion, range_: CoordinateRange) -> LaneQuestion:
@@ -33,18 +35,21 @@ def acknowledged_narrow(question: LaneQuestion, range_: CoordinateRange) -> Lane
     return replace(question, acknowledged=listed.filter(pa.array(inside)))
 
 
-def acknowledged_write(
-    directory: str, index: int, lane: str, question: LaneQuestion, findings: pa.Table, accepted: pa.Table
-) -> None:
-    """Keeps the acknowledged coordinates that the record holds, and neither as lost nor as altered: accepted all the same."""
+def acknowledged_accepted(question: LaneQuestion, findings: pa.Table, accepted: pa.Table) -> pa.Table:
+    """The acknowledged coordinates that the record holds, and neither as lost nor as altered: accepted all the same."""
     listed = question.acknowledged
     if listed is None or listed.num_rows == 0 or accepted.num_rows == 0:
-        return
+        return NONE
     if "ordinal" not in listed.column_names:
         listed = listed.append_column("ordinal", pa.array(np.zeros(listed.num_rows, np.int64)))
     held = listed.join(accepted.select(KEYS), KEYS, join_type="left semi")
     wrong = pc.is_in(findings["finding"], value_set=pa.array(["lost", "premature"], findings["finding"].type))
-    held = held.join(findings.filter(wrong).select(KEYS), KEYS, join_type="left anti")
+    return held.join(findings.filter(wrong).select(KEYS), KEYS, join_type="left anti").select(KEYS)
+
+
+def acknowledged_write(directory: str, index: int, lane: str, found: list[pa.Table]) -> None:
+    """Keeps what was acknowledged and is accepted all the same, of one range."""
+    held = pa.concat_tables([NONE, *found])
     if held.num_rows:
         lanes = pa.array([lane] * held.num_rows, pa.string())
         part_write(directory, f"acknowledged-{index:05d}", held.append_column("lane", lanes))

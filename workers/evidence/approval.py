@@ -12,18 +12,17 @@ from workers.evidence.kernel import LaneQuestion
 from workers.evidence.store import parts_of, range_filter
 
 
-def approval_compare(
-    approved: str,
-    range_: CoordinateRange,
-    question: LaneQuestion,
-    armed: pa.Table,
-    accepted: pa.Table,
-    excluded: pa.Table | None,
-) -> dict[str, int]:
-    """How the range's batch differs from the approved one: only fewer is allowed, each of those found accepted or
-    acknowledged since."""
+def approval_read(
+    approved: str, range_: CoordinateRange, question: LaneQuestion, excluded: pa.Table | None
+) -> pa.Table:
+    """What was approved of the range, at or below the frontier that is asked now."""
     findings = ds.dataset(parts_of(approved), format="parquet", schema=schemas.FINDING)
-    promised = batch_rows(findings.to_table(filter=range_filter(range_, question.frontier)), excluded)
+    return batch_rows(findings.to_table(filter=range_filter(range_, question.frontier)), excluded)
+
+
+def approval_compare(promised: pa.Table, question: LaneQuestion, armed: pa.Table, accepted: pa.Table) -> dict[str, int]:
+    """How the batch differs from what was approved of the same coordinates: only fewer is allowed, each of those found
+    accepted or acknowledged since."""
     keys = ["position", "ordinal", "payload_digest"]
     newly = armed.select(keys).join(promised.select(keys), keys, join_type="left anti")
     gone = promised.select(keys).join(armed.select(keys), keys, join_type="left anti")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -14,7 +15,13 @@ import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from workers.evidence import schemas
-from workers.evidence.canonical import batch_digest, batch_digest_add, entry_digests
+from workers.evidence.canonical import (
+    batch_digest,
+    batch_digest_add,
+    digest_words,
+    entry_digests,
+    lane_entry_digests,
+)
 from workers.evidence.store import parts_of
 
 if TYPE_CHECKING:
@@ -61,9 +68,17 @@ def batch_rows(findings: pa.Table, excluded: pa.Table | None = None) -> pa.Table
 
 def rows_digest(batch: pa.Table) -> str:
     """The batch digest of rows of lane, position, ordinal, payload_digest; of coordinates alone where no content was read."""
-    lanes, positions, ordinals = (batch[name].to_pylist() for name in ("lane", "position", "ordinal"))
-    payloads = batch["payload_digest"].cast(pa.binary()).fill_null(b"").to_pylist()
-    return batch_digest(entry_digests(lanes, positions, ordinals, payloads))
+    if batch["payload_digest"].null_count:
+        lanes, positions, ordinals = (batch[name].to_pylist() for name in ("lane", "position", "ordinal"))
+        payloads = batch["payload_digest"].cast(pa.binary()).fill_null(b"").to_pylist()
+        return batch_digest(entry_digests(lanes, positions, ordinals, payloads))
+    sums = [batch_digest_add()]
+    for lane in pc.unique(batch["lane"]).to_pylist():
+        mine = batch.filter(pc.equal(batch["lane"], lane)).combine_chunks()
+        position, ordinal = (mine[name].to_numpy() for name in ("position", "ordinal"))
+        payload = digest_words(mine["payload_digest"]).view(np.uint8).reshape(-1, 32)
+        sums += [batch_digest(some) for some in lane_entry_digests(lane, position, ordinal, payload)]
+    return batch_digest_add(*sums)
 
 
 def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:

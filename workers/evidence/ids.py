@@ -55,7 +55,6 @@ class IdsJudged:
 def ids_judge(
     session: Any,
     spec: MeetSpec,
-    parts: int,
     earlier: Mapping[str, Earlier],
     certified: Mapping[str, Coordinate],
 ) -> IdsJudged:
@@ -68,7 +67,7 @@ def ids_judge(
     folder.mkdir(parents=True, exist_ok=True)
     count = len(spec.ranges)
     lane_rows = sum(reading.estimated_rows for reading in spec.sink_reading.lanes.values())
-    shares = max(parts, -(-lane_rows // SHARE_ROWS))
+    shares = max(count, -(-lane_rows // SHARE_ROWS))
     try:
         staged = tasks_run(session, count + shares, _stage(spec, id_type, shares))
         ranges, entries = staged[:count], staged[count:]

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from recovery_api.domain.identity import Identity
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading
+from workers.evidence.cutting import ranges_cut
 from workers.evidence.ids import ids_judge
 from workers.evidence.increment import Followed, followed_judge
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.known import Opened, admitted_now
 from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import MeetSpec, ranges_judge
+from workers.spark.slots import slots_of
 
 if TYPE_CHECKING:
     from workers.evidence.read import AuditRequest
@@ -37,16 +39,13 @@ def ends_judge(
     Raises: TooManyRows where it is.
     """
     source_reading, sink_reading = readings
-    parts = request.parts if most_rows is None else 1
-    ranges = tuple(
-        range_
-        for lane in questions
-        for range_ in (
-            source.split(source_reading, lane, parts)
-            if lane in source_reading.lanes
-            else [CoordinateRange(lane, None, None)]
-        )
-    )
+    record = request.sink.record()
+    if most_rows is None:
+        slots = slots_of(session, is_opened=request.known is None)
+        known = request.known.lanes if request.known else {}
+        ranges = tuple(ranges_cut(questions, (source, source_reading), (record, sink_reading), known, slots))
+    else:
+        ranges = tuple(CoordinateRange(lane, None, None) for lane in questions)
     spec = MeetSpec(
         request.source,
         request.sink,
@@ -72,7 +71,6 @@ def ends_judge(
     if sink_reading.ids is None:
         if request.is_followed:
             before = request.known, opened.lanes if opened else None
-            record = request.sink.record()
             followed = followed_judge(session, spec, before, record, record_read_at, request.block_rows)
             spec, summaries = followed.spec, followed.summaries
         else:
@@ -80,7 +78,7 @@ def ends_judge(
         spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
     else:
         certified = {lane: one.frontier for lane, one in request.certified.items()}
-        judged = ids_judge(session, spec, parts, request.earlier, certified)
+        judged = ids_judge(session, spec, request.earlier, certified)
         summaries, identity = judged.summaries, judged.identity
     progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
     return spec, summaries, identity, followed

@@ -1,6 +1,7 @@
 """Matching by ranges: each Spark task takes one range of coordinates, reads both ends of it and judges.
 
-No shuffle. What a task finds it writes as one Parquet part under the evidence directory, by rename, so that a retried
+No shuffle, and no more memory for a larger table: a task that meets more rows than it is meant to hold takes its range
+in stretches, and what it works out it works out for a few blocks at a time. What it finds it writes as one Parquet part under the evidence directory, by rename, so that a retried
 or speculative attempt leaves the same file; what comes back to the driver is one small row for each range.
 """
 
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +19,27 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
 from workers.connectors.protocols.record import Record
 from workers.connectors.protocols.source import Source
-from workers.connectors.readings import CoordinateRange, LateRows, Reading, Width
+from workers.connectors.readings import CoordinateRange, Reading, Width
 from workers.connectors.registry import delivery_find, delivery_make, record_make, source_make
 from workers.connectors.rows import inside
-from workers.evidence import schemas
-from workers.evidence.acknowledged import acknowledged_narrow, acknowledged_write
-from workers.evidence.approval import approval_compare
+from workers.evidence.acknowledged import acknowledged_accepted, acknowledged_narrow
+from workers.evidence.approval import approval_compare, approval_read
 from workers.evidence.archive.looking import Archive, archive_look
 from workers.evidence.batch import batch_rows, rows_digest
-from workers.evidence.blocks import range_judge_by_blocks
-from workers.evidence.grounds import at_or_below, history_fingerprint, late_summary
+from workers.evidence.blocks import Group, range_judge_by_blocks
+from workers.evidence.cutting import ROWS_A_RANGE
+from workers.evidence.grounds import at_or_below, history_fingerprint, late_missing
+from workers.evidence.holding import Held, stretches_held
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.known import Kept
-from workers.evidence.remembered import judge_remembering, ledger_write, prefix_of, remembered_read
-from workers.evidence.store import part_write
-from workers.spark.on_demand import counted
+from workers.evidence.remembered import judge_remembering, ledger_tell, prefix_of, remembered_read
+from workers.evidence.telling import Told
 from workers.spark.tasks import summary_row, tasks_run
 
 
@@ -96,9 +99,11 @@ class MeetSpec:
     kept: Mapping[str, Kept] = field(default_factory=dict)
     admitted_now: int | None = None
     admitted_then: Mapping[str, int | None] = field(default_factory=dict)
+    """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
     archive: Archive | None = None
     """Where the contents of lost events are looked for that the source does not hold any more."""
-    """Below which transactions of the sink its entries are counted: those seen now, and those seen then."""
+    rows_a_range: int = ROWS_A_RANGE
+    """Rows of both ends that one task is meant to hold; with twice as many it cuts its range (workers.evidence.holding)."""
 
     @property
     def fired_into(self) -> EndSpec:
@@ -128,67 +133,94 @@ def _over_ranges(
 
 
 def range_judge(spec: MeetSpec, index: int) -> dict[str, Any]:
-    range_ = spec.ranges[index]
-    question = acknowledged_narrow(spec.questions[range_.lane], range_)
-    with_key = question.scope is not None
-    late = LateRows(question.frontier)
-    history = _table(
-        spec.source.source().read_history(spec.source_reading, range_, spec.width, with_key=with_key, late=late)
-        if range_.lane in spec.source_reading.lanes
-        else iter(()),
-        spec.most_rows,
-    )
-    accepted = _table(spec.sink.record().read_accepted(spec.sink_reading, range_, spec.width), spec.most_rows)
-    told: dict[str, Any] = {}
-    remembered = remembered_read(spec, range_) if spec.has_ledger else None
-    if spec.has_ledger:
-        told["prefix"] = prefix_of(accepted, spec.admitted_now)
-        if range_.lane in spec.admitted_then:
-            told["prefix_then"] = prefix_of(accepted, spec.admitted_then[range_.lane])
+    """The summary of one range, whose findings are written: the sums of the groups of blocks it was judged in."""
+    lane = spec.ranges[index].lane
+    with closing(Told(spec, index, lane)) as told:
+        for held in stretches_held(spec, spec.ranges[index]):
+            _stretch_tell(spec, held, told)
+            del held
+        return told.finish()
 
+
+def _stretch_tell(spec: MeetSpec, held: Held, told: Told) -> None:
+    question = acknowledged_narrow(spec.questions[held.range_.lane], held.range_)
+    promised = None if spec.approved is None else approval_read(spec.approved, held.range_, question, spec.excluded)
+    remembered = remembered_read(spec, held.range_) if spec.has_ledger else None
+    missing: list[tuple[int, int]] = []
+    for group in _groups(spec, question, held, remembered):
+        findings = _group_tell(spec, question, group, remembered, promised, told)
+        missing += late_missing(held.late, findings)
+        pa.default_memory_pool().release_unused()
+    told.late_add(held.late, missing)
+
+
+def _groups(spec: MeetSpec, question: LaneQuestion, held: Held, remembered: pa.Table | None) -> Iterator[Group]:
     def judge(within: CoordinateRange, mine: pa.Table, theirs: pa.Table) -> tuple[BlockVerdict, pa.Table]:
         if remembered is None:
             return judge_block(question, mine, theirs), theirs
         there = remembered.filter(inside(remembered, within))
         return judge_remembering(spec, within, question, mine, theirs, there)
 
-    if spec.block_rows:
-        verdict, accepted, told["blocks"] = range_judge_by_blocks(
-            question, range_, history, accepted, spec.block_rows, judge
-        )
-    else:
-        verdict, accepted = judge(range_, history, accepted)
+    def sums(mine: pa.Table, theirs: pa.Table) -> dict[str, dict[str, int]]:
+        return _sums(spec, question, mine, theirs)
+
+    rows = spec.block_rows or ROWS_A_BLOCK
+    return range_judge_by_blocks(question, held, rows, judge, sums)
+
+
+def _sums(spec: MeetSpec, question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> dict[str, dict[str, int]]:
+    """What is summed over a range: fingerprints of the history at the frontier and the earlier one, and of acceptances."""
+    lane = question.lane
+    sums = {"history": history_fingerprint(history, question.frontier)}
+    if lane in spec.earlier:
+        at = spec.earlier[lane]
+        sums["earlier"] = sums["history"] if at == question.frontier else history_fingerprint(history, at)
+    if spec.has_ledger:
+        sums["prefix"] = prefix_of(accepted, spec.admitted_now)
+        if lane in spec.admitted_then:
+            sums["prefix_then"] = prefix_of(accepted, spec.admitted_then[lane])
+    return sums
+
+
+def _group_tell(
+    spec: MeetSpec,
+    question: LaneQuestion,
+    group: Group,
+    remembered: pa.Table | None,
+    promised: pa.Table | None,
+    told: Told,
+) -> pa.Table:
+    """Its findings, once they, what the ledger is told of it, and its summary are given to `told`."""
+    history, accepted, findings = group.history, group.accepted, group.verdict.findings
+    summary: dict[str, Any] = {}
     if spec.archive is not None:
-        findings, told["archived"], told["unarchived"] = archive_look(
-            spec.archive, range_.lane, verdict.findings, history
-        )
-        verdict = replace(verdict, findings=findings)
+        looked = archive_look(spec.archive, question.lane, findings, history)
+        findings, summary["archived"], summary["unarchived"] = looked
     if remembered is not None:
-        told["ledger"] = ledger_write(spec, index, question, verdict, history, accepted, remembered)
-    batch = batch_rows(verdict.findings, spec.excluded)
+        there = remembered.filter(inside(remembered, group.range_))
+        items, summary["ledger"] = ledger_tell(spec, question, findings, history, accepted, there)
+        told.items.add(items)
+    batch = batch_rows(findings, spec.excluded)
     stranded = _stranded(question, history, accepted)
-    part_write(spec.evidence, f"part-{index:05d}", verdict.findings)
-    acknowledged_write(spec.evidence, index, range_.lane, question, verdict.findings, accepted)
-    summary: dict[str, Any] = {
-        "lane": range_.lane,
-        "counts": verdict.counts,
-        "findings": verdict.findings.num_rows,
-        "batch_count": batch.num_rows,
-        "batch_digest": rows_digest(batch),
-        "history": history_fingerprint(history, question.frontier),
-        "stranded": stranded.num_rows,
-        "waiting": _lowest(verdict.findings, stranded),
-        **told,
-    }
-    if range_.lane in spec.earlier:
-        at = spec.earlier[range_.lane]
-        is_same = at == question.frontier
-        summary["earlier"] = summary["history"] if is_same else history_fingerprint(history, at)
-    if late.first:
-        summary["late"] = late_summary(late, verdict.findings)
-    if spec.approved is not None:
-        summary["approval"] = approval_compare(spec.approved, range_, question, batch, accepted, spec.excluded)
-    return summary
+    told.findings.add(findings)
+    told.acknowledged.append(acknowledged_accepted(question, findings, accepted))
+    if promised is not None:
+        here = promised.filter(inside(promised, group.range_))
+        summary["approval"] = approval_compare(here, question, batch, accepted)
+    told.add(
+        {
+            "counts": group.verdict.counts,
+            "findings": findings.num_rows,
+            "batch_count": batch.num_rows,
+            "batch_digest": rows_digest(batch),
+            "stranded": stranded.num_rows,
+            "waiting": _lowest(findings, stranded),
+            "blocks": group.told,
+            **group.sums,
+            **summary,
+        }
+    )
+    return findings
 
 
 def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> pa.Table:
@@ -213,10 +245,3 @@ def _lowest(findings: pa.Table, stranded: pa.Table) -> tuple[int, int] | None:
             first = rows.sort_by([(key, "ascending") for key in keys]).slice(0, 1).to_pylist()[0]
             places.append((first["position"], first["ordinal"]))
     return min(places, default=None)
-
-
-def _table(batches: Iterator[pa.RecordBatch], most: int | None) -> pa.Table:
-    held = list(counted(batches, most))
-    if held:
-        return pa.Table.from_batches(held)
-    return schemas.HISTORY.empty_table()

@@ -94,7 +94,6 @@ class AuditRequest:
     certified: Mapping[str, Certified] = field(default_factory=dict)
     aged: Mapping[str, PinnedLane] | None = None
     width: Width = Width.PAYLOAD
-    parts: int = 8
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None

@@ -114,24 +114,21 @@ def judge_remembering(
     return replace(verdict, counts=counts), accepted
 
 
-def ledger_write(
+def ledger_tell(
     spec: MeetSpec,
-    index: int,
     question: LaneQuestion,
-    verdict: BlockVerdict,
+    findings: pa.Table,
     history: pa.Table,
     accepted: pa.Table,
     remembered: pa.Table,
-) -> dict[str, int]:
-    """Writes what the range tells the ledger. Returns how many items of it are open, and how many are unjustifiable."""
-    found = _found_items(verdict.findings, history, remembered, question.lane)
+) -> tuple[pa.Table, dict[str, int]]:
+    """What these findings tell the ledger (schemas.ITEM), and how many items are open, and how many unjustifiable."""
+    found = _found_items(findings, history, remembered, question.lane)
     found = owed_named(spec, found, history, question.lane)
     settled = _settled(found, history, accepted, remembered)
-    told = pa.concat_tables([found, settled])
-    if told.num_rows:
-        part_write(spec.evidence, f"ledger-{index:05d}", told)
     unjustifiable = int(pc.sum(pc.equal(found["word"], ItemWord.UNJUSTIFIABLE.value)).as_py() or 0)
-    return {"open": found.num_rows - unjustifiable, "unjustifiable": unjustifiable}
+    told = pa.concat_tables([found, settled])
+    return told, {"open": found.num_rows - unjustifiable, "unjustifiable": unjustifiable}
 
 
 # -- what is gone from the history ------------------------------------------------------------------------------------
@@ -248,6 +245,7 @@ def _with_source(lost: pa.Table, history: pa.Table, remembered: pa.Table) -> pa.
     if "payload_digest" not in history.column_names:
         return lost
     here = history.select([*PLACE, "payload_digest", *known]).rename_columns([*SAME, *known])
+    here = here.join(lost.select(PLACE), PLACE, join_type="left semi")  # few, where few are lost
     here = _one_each(here, known)
     held = here.append_column("is_held", pa.repeat(pa.scalar(True), here.num_rows))
     earlier = remembered.filter(pc.equal(remembered["word"], ItemWord.LOST.value))

@@ -20,7 +20,7 @@ from recovery_api.domain.frontiers import coordinate_as_row, frontier_as_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.kinds import Retention, gaps_of, retention_of
 from recovery_api.domain.statuses import given_says
-from recovery_api.domain.verdicts import Below, LaneCounts, Total, Verdict, verdict_total
+from recovery_api.domain.verdicts import LANES_SAID, Below, LaneCounts, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
@@ -274,19 +274,31 @@ def _doubts(found: Evidence, lane: LaneEvidence) -> tuple[str, ...]:
 
 def _above_says(found: Evidence, is_scheduled: bool) -> list[str]:
     """What lies above the frontier and is not judged yet, and what the frontier waits for."""
+    above = sorted((lane for lane in found.lanes.values() if lane.stranded), key=lambda lane: -lane.stranded)
     said = []
-    for lane in found.lanes.values():
-        if lane.stranded and is_scheduled:
+    for lane in above[:LANES_SAID]:
+        if is_scheduled:
             them = "event that was" if lane.stranded == 1 else "events that were"
             way = "it may be on its way" if lane.stranded == 1 else "they may be on their way"
             said.append(
                 f"Suspected above {found.spell(lane.frontier)}: {lane.stranded:,} {them} not accepted yet; {way}."
             )
-        elif lane.stranded:
+        else:
             said.append(f"Above {found.spell(lane.frontier)}, not judged: {lane.stranded} not accepted yet.")
-        if lane.reading.safe.waits_for:
-            said.append(f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}.")
-    return said
+    if others := above[LANES_SAID:]:
+        said.append(f"In {len(others):,} more lanes {sum(one.stranded for one in others):,} are not accepted yet.")
+    waits = [
+        f"The safe frontier waits for: {'; '.join(lane.reading.safe.waits_for)}."
+        for lane in found.lanes.values()
+        if lane.reading.safe.waits_for
+    ]
+    return said + _few(list(dict.fromkeys(waits)), "wait for something else")
+
+
+def _few(said: list[str], what: str) -> list[str]:
+    """The first sentences, and how many more lanes there are of which the like could be said."""
+    more = len(said) - LANES_SAID
+    return said if more <= 0 else [*said[:LANES_SAID], f"{more:,} more lanes {what}."]
 
 
 def late_refute(pipeline: Pipeline, found: Evidence, but: Plan | None = None) -> None:
@@ -301,7 +313,7 @@ def late_refute(pipeline: Pipeline, found: Evidence, but: Plan | None = None) ->
 
 def late_says(found: Evidence) -> list[str]:
     """What came in at or below a frontier after it was taken to be safe."""
-    return [f"Late: {lane.late.says}." for lane in found.lanes.values() if lane.late]
+    return _few([f"Late: {lane.late.says}." for lane in found.lanes.values() if lane.late], "have late rows")
 
 
 def _gaps_says(found: Evidence) -> list[str]:
@@ -314,7 +326,7 @@ def _gaps_says(found: Evidence) -> list[str]:
             continue
         ids = f"{count:,} {'id' if count == 1 else 'ids'} up to {found.spell(lane.frontier)}"
         said.append(f"{ids} {gaps.says(count, lane.reading.safe.standing is Standing.PROVEN)}")
-    return said
+    return _few(said, "have such numbers")
 
 
 def gap_count(found: Evidence, lane: LaneEvidence) -> int | None:

@@ -38,6 +38,11 @@ class OnDemand(Choosing):
         self._is_here = False
 
     @property
+    def is_opened(self) -> bool:
+        """Whether the engine is open already."""
+        return self._session is not None
+
+    @property
     def chosen(self) -> Any:
         if self._is_here:
             return InProcess()

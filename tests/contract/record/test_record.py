@@ -16,7 +16,7 @@ from recovery_api.domain.kinds import kind_get
 from recovery_api.domain.restores import restore_find
 from tests.contract.benches import Place, RecordBench, bench_of, params
 from tests.contract.sink_engines import event_make
-from workers.connectors.protocols.record import Record
+from workers.connectors.protocols.record import DividedRecord, Record
 from workers.connectors.readings import CoordinateRange, Reading, Width
 from workers.connectors.rows import payload_of
 from workers.evidence import schemas
@@ -65,6 +65,20 @@ def test_entries_are_read_with_their_canonical_digests_and_heads(bench: RecordBe
     assert rows[1]["payload_digest"] == payload_of(events[0])
     assert sorted(rows, key=lambda row: row["entry"])[0]["position"] == 3
     assert set(rows[0]) == set(schemas.ACCEPTED.names)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 8])
+def test_ranges_of_a_split_hold_each_entry_once(bench: RecordBench, parts: int) -> None:
+    bench.accept([event_make(position) for position in range(1, 41)])
+    record = bench.connector()
+    assert isinstance(record, DividedRecord)
+    with record.hold_snapshot() as reading:
+        ranges = record.split(reading, SINGLE_LANE, parts)
+        held = [row["position"] for range_ in ranges for row in read(record, reading, range_)]
+        again = record.split(reading, SINGLE_LANE, parts)
+    assert sorted(held) == list(range(1, 41))
+    assert 1 <= len(ranges) <= parts and again == ranges
+    assert (ranges[0].low, ranges[-1].high) == (None, None)
 
 
 def test_each_width_carries_what_it_says_and_each_range_its_rows(bench: RecordBench) -> None:

@@ -23,7 +23,7 @@ from workers.connectors.readings import CoordinateRange
 from workers.connectors.rows import Grid
 
 ROWS_A_BLOCK = 131_072
-CELLS_LEAST, CELLS_MOST = 64, 2048
+CELLS_LEAST, CELLS_MOST = 64, 8192
 PAGES_A_CELL = 8
 PAGES_LEAST = 256
 

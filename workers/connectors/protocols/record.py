@@ -49,6 +49,15 @@ class Record(AnySink, Protocol):
 
 
 @runtime_checkable
+class DividedRecord(Record, Protocol):
+    """A record that says where its rows lie, so that ranges hold about as many of them as of the source's."""
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        """About `parts` ranges with about equally many rows, which together cover the whole lane, open at both ends."""
+        ...
+
+
+@runtime_checkable
 class IdRecord(Record, Protocol):
     """A record that may know only message ids: then its reading has `ids`, and it is read by them."""
 

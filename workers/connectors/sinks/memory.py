@@ -43,6 +43,7 @@ from workers.connectors.rows import (
     inside,
     is_held,
     lanes_of,
+    ranges_of,
     rows_digest,
     where_of,
 )
@@ -156,6 +157,12 @@ class Memory:
             )
         finally:
             del self.store.snapshots[number]
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        rows = self._shown(reading)
+        mine = rows.filter(pc.equal(rows["lane"], lane))
+        places = zip(mine["position"].to_pylist(), mine["ordinal"].to_pylist(), strict=True)
+        return ranges_of(sorted(places), lane, parts)
 
     def read_accepted(
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True

@@ -49,6 +49,7 @@ from workers.connectors.protocols.fence import (
 )
 from workers.connectors.protocols.record import FollowedRecord, OrderedRecord
 from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
+from workers.connectors.rows import ranges_of
 from workers.connectors.sinks.kit import KIT_VERSION, drilling, following, inspection, record, staging
 from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.holders import holders_say
@@ -151,6 +152,9 @@ class PostgresqlKit:
             reading = self._reading(connection, fence, generation, is_replica)
             with snapshot_kept(connection):
                 yield reading
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        return ranges_of(reading.handle["grid"].get(lane, {"points": []})["points"], lane, parts)
 
     def read_accepted(
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True

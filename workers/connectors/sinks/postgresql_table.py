@@ -64,6 +64,7 @@ from workers.connectors.readings import (
     SafeFrontier,
     Width,
 )
+from workers.connectors.rows import ranges_of
 from workers.connectors.sinks.postgresql_ids import PostgresqlIds
 from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
@@ -218,6 +219,9 @@ class PostgresqlTable:
             with snapshot_kept(connection):
                 yield reading
             connection.execute("ROLLBACK")
+
+    def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
+        return ranges_of(reading.handle["grid"], lane, parts)
 
     def read_accepted(
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True

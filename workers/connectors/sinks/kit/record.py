@@ -35,7 +35,8 @@ ROWS_A_POINT = 16_384
 POINTS = 2048
 """Places where blocks may be cut: so many at most, and no more than the rows are worth."""
 
-SAMPLED_PAGES = 1024
+SAMPLED_PAGES, SAMPLED_PAGES_MOST = 1024, 4096
+"""Of a record of a million pages and more every 1,024th is looked at, up to so many."""
 
 _LANES = """
     WITH RECURSIVE lanes(lane) AS (
@@ -118,7 +119,8 @@ def lanes_read(connection: psycopg.Connection[Any], schema: str, grid: Mapping[s
 def grid_read(connection: psycopg.Connection[Any], schema: str) -> dict[str, Any]:
     """Where blocks may be cut, for `accepted_read`, as JSON can carry it: by lane about how many rows, and points."""
     found = connection.execute(_PAGES, (schema,)).fetchone()
-    percent = min(100.0, 100.0 * SAMPLED_PAGES / max(found[0] if found else 0, 1))
+    pages = max(found[0] if found else 0, 1)
+    percent = min(100.0, 100.0 * min(max(pages // 1024, SAMPLED_PAGES), SAMPLED_PAGES_MOST) / pages)
     query = sql.SQL(
         "SELECT lane, position, ordinal FROM {schema}.accepted TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"
     ).format(schema=sql.Identifier(schema), percent=sql.Literal(percent))

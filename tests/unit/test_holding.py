@@ -1,0 +1,113 @@
+"""A task holds a bounded number of rows, whatever its range has, and says the same as if it held them all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recovery_api.domain.coordinates import Coordinate
+from tests.unit.counted_ends import CountedEnd, spec_of
+from workers.connectors.readings import CoordinateRange
+from workers.evidence.batch import rows_digest
+from workers.evidence.canonical import batch_digest, entry_digests
+from workers.evidence.cutting import ROWS_A_RANGE
+from workers.evidence.holding import cuts_find, stretches_held
+from workers.evidence.ranges import MeetSpec, range_judge
+
+MIB = 2**20
+TASK_BYTES = 256 * MIB
+"""What a task may take beyond an idle worker that has imported what it needs."""
+
+
+def judged(spec: MeetSpec) -> tuple[dict[str, Any], pa.Table]:
+    """The summary, and the findings in coordinate order."""
+    summary = range_judge(spec, 0)
+    table = pq.read_table(Path(spec.evidence) / "part-00000.parquet")
+    return summary, table.sort_by([("finding", "ascending"), ("position", "ascending")])
+
+
+@pytest.mark.parametrize("shuffle", [None, 7])
+@pytest.mark.parametrize("lost_every", [0, 1, 97])
+def test_a_range_judged_in_stretches_says_what_it_says_as_a_whole(
+    tmp_path: Path, shuffle: int | None, lost_every: int
+) -> None:
+    rows = 200_000
+    whole = judged(spec_of(rows, lost_every, tmp_path / "whole", shuffle, earlier={"0": Coordinate(1_000)}))
+    cut = spec_of(rows, lost_every, tmp_path / "cut", shuffle, earlier={"0": Coordinate(1_000)}, rows_a_range=40_000)
+    assert judged(cut) == whole
+    assert whole[0]["counts"]["lost"] == (rows // lost_every if lost_every else 0)
+    held = [len(one.history) + len(one.accepted) for one in stretches_held(cut, cut.ranges[0])]
+    assert len(held) > 4 and max(held) <= 80_000
+
+
+def test_the_stretches_follow_one_another_and_end_where_the_range_does(tmp_path: Path) -> None:
+    spec = spec_of(50_000, 3, tmp_path, shuffle=1, rows_a_range=5_000)
+    range_ = CoordinateRange("0", Coordinate(10_000), Coordinate(40_000))
+    held = list(stretches_held(spec, range_))
+    assert (held[0].range_.low, held[-1].range_.high) == (range_.low, range_.high)
+    assert all(one.range_.high == two.range_.low for one, two in pairwise(held))
+    assert sum(one.history.num_rows for one in held) == 30_000
+
+
+class OneCoordinate(CountedEnd):
+    """Every row at one and the same coordinate."""
+
+    def _batches(self, range_: CoordinateRange, names: list[str], schema: pa.Schema) -> Any:
+        for batch in CountedEnd._batches(self, CoordinateRange("0", None, None), names, schema):
+            yield batch.set_column(0, "position", pa.repeat(pa.scalar(5), batch.num_rows))
+
+
+def test_rows_of_one_coordinate_are_not_parted_however_many_they_are(tmp_path: Path) -> None:
+    spec = replace(spec_of(5_000, 0, tmp_path, rows_a_range=1_000), source=OneCoordinate(5_000), sink=OneCoordinate(0))  # type: ignore[arg-type]
+    assert cuts_find(spec, spec.ranges[0]) == []
+    assert [one.history.num_rows for one in stretches_held(spec, spec.ranges[0])] == [5_000]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["0", "lane é"]),
+            st.integers(-(2**63), 2**63 - 1),
+            st.integers(0, 9),
+            st.binary(min_size=32, max_size=32),
+        )
+    )
+)
+def test_a_batch_digest_worked_out_in_columns_is_the_one_of_its_rows(rows: list[tuple[str, int, int, bytes]]) -> None:
+    names = ["lane", "position", "ordinal", "payload_digest"]
+    types = [pa.string(), pa.int64(), pa.int64(), pa.binary(32)]
+    columns = list(zip(*rows, strict=True)) or [()] * 4
+    table = pa.table([pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)], names)
+    assert rows_digest(table) == batch_digest(entry_digests(*columns))
+
+
+def taken(rows: int, lost_every: int, folder: Path) -> int:
+    """What a process of its own took for one task, in bytes."""
+    command = [sys.executable, "-m", "tests.unit.counted_ends", str(rows), str(lost_every), str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert said["lost"] == (rows // lost_every if lost_every else 0)
+    return int(said["beyond_bytes"])
+
+
+@pytest.mark.slow
+def test_a_tasks_memory_is_bounded_whatever_its_range_holds(tmp_path: Path) -> None:
+    """200,000 rows an end, and 2,000,000, where every thousandth is missing: the larger one in stretches. And a range that
+    is as large as one may be without being cut again, where nothing arrived at all."""
+    small, large = (taken(rows, 1_000, tmp_path / str(rows)) for rows in (200_000, 2_000_000))
+    assert large <= TASK_BYTES, f"{large / MIB:.0f} MiB"
+    nothing = taken(2 * ROWS_A_RANGE, 1, tmp_path / "nothing")
+    assert nothing <= TASK_BYTES, f"{nothing / MIB:.0f} MiB"
+    assert small <= large
