@@ -18,6 +18,7 @@ LABELS = {
     Forgets.SOURCE_PURGE: "source's next purge",
     Forgets.SOURCE_DISK: "source's disk",
     Forgets.SLOT: "slot's WAL",
+    Forgets.SLOT_IDLE: "slot that is idle",
     Forgets.SINK_MEMORY: "sink's memory",
     Forgets.SINK_MEMORY_ENTRIES: "sink's memory (entries)",
     Forgets.RECORD: "record's retention",

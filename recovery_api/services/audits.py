@@ -9,10 +9,13 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.outcomes import Status
 from recovery_api.domain.schedules import Pin, PinnedLane
 from recovery_api.domain.statuses import readings_standing
 from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, IntentState, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_readings
+from recovery_api.selectors.evidence import verdict_evidence
+from recovery_api.selectors.headroom import Anchored, anchor_of
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
@@ -96,6 +99,7 @@ def audit_record(
     actor = intent.taken_by if intent else (recovery.requested_by if recovery else "worker")
     with constraints_mapped("recording the audit"), transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)  # two readings that end at once: one order
+        before = anchor_of(pipeline)
         audit = Audit.objects.create(
             pipeline=pipeline,
             intent=intent,
@@ -116,6 +120,7 @@ def audit_record(
         if learnt is not None:
             ledger_merge(pipeline, audit, learnt)
         audit_listing_record(audit, listing)
+        _evidence_settle(audit, before, now)
         data: Mapping[str, Any] = {
             "status": status,
             "lost": str(audit.lost_count),
@@ -138,6 +143,13 @@ def audit_record(
         if intent is not None and intent.action == IntentAction.AUDIT:
             intent_finish(intent, {"audit": str(audit.id), "status": status, "exit_code": exit_code}, now)
     return audit
+
+
+def _evidence_settle(audit: Audit, before: Anchored, now: datetime) -> None:
+    """Fix until when its evidence lasts, from what is declared now: who declares something else later changes no verdict."""
+    lasts = verdict_evidence(audit.pipeline, Status(audit.status), before, anchor_of(audit.pipeline), now)
+    audit.evidence_until, audit.evidence_says = lasts.until, lasts.says
+    audit.save(update_fields=["evidence_until", "evidence_says"])
 
 
 def _is_news(audit: Audit) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.headroom.seen import EndSeen, growth_per_hour
 
 LEAST_INTERVAL = timedelta(seconds=10)
 """Two audits that are nearer to each other show no rate."""
@@ -23,7 +24,7 @@ class AuditSeen:
     """One audit, as far as headroom asks. `lost`: at its frontier, acknowledged ones included; `owed`: what a recovery may send,
     with what is suspected above the frontier.
 
-    `tells`: it could tell what is owed. `archived`: how many lost events are gone at the source and in the archive. `heads`: of each lane the newest event then; None: it held none.
+    `ends`: what source, record and delivery showed of themselves then. `tells`: it could tell what is owed. `archived`: how many lost events are gone at the source and in the archive. `heads`: of each lane the newest event then; None: it held none.
     """
 
     started_at: datetime
@@ -37,6 +38,7 @@ class AuditSeen:
     frontier: Mapping[str, Coordinate]
     heads: Mapping[str, Coordinate | None]
     archived: int = 0
+    ends: Mapping[str, EndSeen] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +120,20 @@ def _ends_within(audit: AuditSeen, frontier: Mapping[str, Coordinate]) -> bool:
         if head is not None and (lane not in frontier or frontier[lane] < head):
             return False
     return True
+
+
+def end_latest(audits: Sequence[AuditSeen], name: str) -> EndSeen | None:
+    """The newest look at that end; `audits` newest first. None: nobody looked."""
+    return next((one.ends[name] for one in audits if name in one.ends), None)
+
+
+def end_growth(audits: Sequence[AuditSeen], name: str, of: str) -> float | None:
+    """The most bytes an hour by which `of` (table_bytes, wal_position) of that end was seen to grow. None: not seen."""
+    looks = [one.ends[name] for one in audits if name in one.ends]
+    return growth_per_hour([(look.read_at, getattr(look, of)) for look in looks])
+
+
+def slot_was_there(audits: Sequence[AuditSeen], name: str) -> bool:
+    """Whether any of these audits saw a slot of that name."""
+    slots = [one.ends["source"].slot for one in audits if "source" in one.ends]
+    return any(slot is not None and slot.name == name and slot.is_there for slot in slots)

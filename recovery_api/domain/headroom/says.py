@@ -12,6 +12,7 @@ FORGETS_SAYS: Mapping[Forgets, str] = {
     Forgets.SOURCE_PURGE: "the source deletes the rows",
     Forgets.SOURCE_DISK: "the source's disk is full",
     Forgets.SLOT: "the slot loses its WAL",
+    Forgets.SLOT_IDLE: "the server invalidates the slot",
     Forgets.SINK_MEMORY: "the sink no longer knows what it accepted",
     Forgets.SINK_MEMORY_ENTRIES: "the sink no longer knows what it accepted",
     Forgets.RECORD: "the record has deleted the entries",
