@@ -5,8 +5,7 @@ The law: a figure is the one on the safe side of what was seen, and None where n
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -71,7 +70,7 @@ def arrivals_of(audits: Sequence[AuditSeen]) -> Arrivals:
     rates = []
     for is_scheduled in (True, False):
         same = [one for one in readable if one.is_scheduled is is_scheduled]
-        rates += [(new.read_at, rate) for new, old in itertools.pairwise(same) if (rate := _rate(new, old)) is not None]
+        rates += [(new.read_at, rate) for new, old in _apart(same) if (rate := _rate(new, old)) is not None]
     recent = max(rates, default=None)
     is_delivering = False
     if len(readable) > 1:
@@ -80,10 +79,20 @@ def arrivals_of(audits: Sequence[AuditSeen]) -> Arrivals:
     return Arrivals(max((rate for _, rate in rates), default=None), recent[1] if recent else None, is_delivering)
 
 
+def _apart(audits: Sequence[AuditSeen]) -> Iterator[tuple[AuditSeen, AuditSeen]]:
+    """Each audit with the newest one before it that is far enough away: many close ones hide no rate."""
+    older = iter(audits)
+    old = next(older, None)
+    for new in audits:
+        while old is not None and new.read_at - old.read_at < LEAST_INTERVAL:
+            old = next(older, None)
+        if old is None:
+            return
+        yield new, old
+
+
 def _rate(new: AuditSeen, old: AuditSeen) -> float | None:
     seconds = (new.read_at - old.read_at).total_seconds()
-    if seconds < LEAST_INTERVAL.total_seconds():
-        return None
     came = max(new.obligations - old.obligations, new.accepted - old.accepted + new.owed - old.owed)
     return None if came < 0 else came / seconds
 

@@ -6,7 +6,6 @@ The law: it is a reading of one moment, and counts from that moment. What was no
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -112,11 +111,16 @@ def growth_per_hour(readings: Sequence[tuple[datetime, int | None]]) -> float | 
     What became smaller in between (a table that was truncated, another server) shows nothing.
     """
     known = [(at, size) for at, size in readings if size is not None]
-    rates = [
-        (new - old) / ((newer - older).total_seconds() / 3600)
-        for (newer, new), (older, old) in itertools.pairwise(known)
-        if newer - older >= LEAST_INTERVAL and new >= old
-    ]
+    rates: list[float] = []
+    behind = 0
+    for newer, new in known:
+        while behind < len(known) and newer - known[behind][0] < LEAST_INTERVAL:
+            behind += 1
+        if behind == len(known):
+            break
+        older, old = known[behind]
+        if new >= old:
+            rates.append((new - old) / ((newer - older).total_seconds() / 3600))
     return max(rates, default=None)
 
 

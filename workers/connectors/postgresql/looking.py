@@ -20,8 +20,9 @@ CLOCK_TRIES = 3
 """The one with the shortest way there and back counts."""
 
 SIZES = """
-SELECT (SELECT sum(pg_total_relation_size(t.relid))::bigint
-        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_partition_tree(c.oid) t
+SELECT (SELECT coalesce((SELECT sum(pg_total_relation_size(t.relid)) FROM pg_partition_tree(c.oid) t),
+                        pg_total_relation_size(c.oid))::bigint
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')),
        (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::bigint
 """
