@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from recovery_api.domain.headroom.live import Headroom, Pace, Standing
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.headroom.terms import FAR, Forgets
 
 FORGETS_SAYS: Mapping[Forgets, str] = {
@@ -27,6 +28,9 @@ MISSING_SAYS: Mapping[str, str] = {
     "margin": "the margin (declare margin_seconds at the pipeline)",
     "operator_delay": "how long a person takes to start one (declare operator_delay_seconds at the pipeline)",
 }
+
+
+DRILLED = "No recovery showed how long one takes besides sending: a whole run of drills counts, which audits less."
 
 
 def span_short(span: timedelta) -> str:
@@ -91,6 +95,15 @@ def headroom_short(found: Headroom, now: datetime) -> str:
     if found.decide_by is None:
         return left
     return f"{left}; decide by {'at most ' if found.is_bound else ''}{at_says(found.decide_by, now)}"
+
+
+def end_says(seen: EndSeen) -> str:
+    """What an audit saw of an end: its clock, how large its table is."""
+    if seen.clock is None:
+        return seen.problem or "Its clock was not measured."
+    ahead, error = seen.clock.ahead.total_seconds(), seen.clock.error.total_seconds()
+    says = f"Its clock is {abs(ahead):.3f} s {'ahead' if ahead >= 0 else 'behind'}, give or take {error:.3f} s."
+    return says if seen.table_bytes is None else f"{says} Its table takes {seen.table_bytes:,} bytes."
 
 
 def _gone(found: Headroom, is_hypothetical: bool) -> str:

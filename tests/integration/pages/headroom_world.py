@@ -91,12 +91,20 @@ def audited(
     )
 
 
-def owed(pipeline: Pipeline, audit: Audit, count: int, oldest: datetime | None, is_content_gone: bool = False) -> None:
-    """So many open items, a second apart; of one row made the way the ledger makes it the others are copies."""
+def owed(
+    pipeline: Pipeline,
+    audit: Audit,
+    count: int,
+    oldest: datetime | None,
+    is_content_gone: bool = False,
+    position: int = 0,
+    apart: float = 1.0,
+) -> None:
+    """So many open items, `apart` seconds apart; of one row made the way the ledger makes it the others are copies."""
     LedgerItem.objects.create(
         pipeline=pipeline,
         lane="0",
-        position=0,
+        position=position,
         word="lost",
         digest=b"\x01" * 32,
         committed_at=oldest,
@@ -112,14 +120,14 @@ def owed(pipeline: Pipeline, audit: Audit, count: int, oldest: datetime | None, 
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO recovery_api_ledgeritem ({names}, position, committed_at)"
-            f" SELECT {names}, n, committed_at + n * interval '1 second'"
-            " FROM recovery_api_ledgeritem, generate_series(1, %s) n WHERE position = 0",
-            [count - 1],
+            f" SELECT {names}, position + n, committed_at + n * %s * interval '1 second'"
+            " FROM recovery_api_ledgeritem, generate_series(1, %s) n WHERE position = %s",
+            [apart, count - 1, position],
         )
 
 
-def redriven(pipeline: Pipeline) -> None:
-    """A recovery of 100,000 events at 100 a second that took five minutes besides."""
+def redriven(pipeline: Pipeline, count: int = 100_000) -> None:
+    """A recovery of so many events in 1,000 seconds that took five minutes besides."""
     began = NOW - timedelta(days=3)
     plan = Plan.objects.create(pipeline=pipeline, state=PlanState.LAPSED, author="ada", created_at=began)
     claimed = began + timedelta(seconds=100)
@@ -133,7 +141,7 @@ def redriven(pipeline: Pipeline) -> None:
         outcome=RecoveryOutcome.EXACTLY_ONCE,
         reason="crash",
         requested_by="ada",
-        landed_count=100_000,
+        landed_count=count,
         created_at=began,
         claimed_at=claimed,
         fired_at=fired,
