@@ -14,7 +14,7 @@ from typing import Any
 
 from recovery_api.domain.headroom import declared
 from recovery_api.domain.headroom.design import DesignCheck, Step, catch_up, design_check
-from recovery_api.domain.headroom.live import Headroom, Pace, headroom, pace_in_parts
+from recovery_api.domain.headroom.live import Headroom, Pace, headroom, holds_until, pace_in_parts
 from recovery_api.domain.headroom.observed import (
     Arrivals,
     AuditSeen,
@@ -42,6 +42,7 @@ class PipelineHeadroom:
     `oldest_owed_at`, `certified_to`: as told, None where not known. `is_hypothetical`: nothing is owed, and what is said holds if the relay stopped
     now. `growth_peak`, `growth_recent`: arrivals. `declared_check`, `measured_check`: the design, by the declared and
     by the seen rate of a re-drive. `ends`: source, record and delivery, as they were last looked at.
+    `holds_until`: until then the word stays as it is while nothing happens.
     """
 
     name: str
@@ -57,6 +58,8 @@ class PipelineHeadroom:
     declared_check: DesignCheck
     measured_check: DesignCheck
     ends: Mapping[str, EndSeen]
+    clocks: Clocks
+    holds_until: datetime
 
 
 def pipeline_headroom(pipeline: Pipeline, now: datetime) -> PipelineHeadroom:
@@ -87,12 +90,15 @@ def _headroom(pipeline: Pipeline, seen: Seen, now: datetime) -> PipelineHeadroom
     if since is not None and owed.count > said.most and not archived:
         terms = _in_parts(pipeline, terms, whole, owed, said, clocks, since)
     shortest = declared.shortest_horizon(said.source, said.retention, said.record, said.into, *said.keeps)
+    found = headroom(terms, pace, now)
+    stale_at = [newest.read_at + timedelta(seconds=options["stale_after_seconds"])] if newest else []
+    changes = [*stale_at, *seen.forgotten_at]
     by_word, by_sight = options["replay_per_second"], pace.rate_per_second
     return PipelineHeadroom(
         name=pipeline.name,
         now=now,
         as_of=newest.read_at if newest else None,
-        found=headroom(terms, pace, now),
+        found=found,
         pace=pace,
         arrivals=arrivals,
         anchor=since,
@@ -102,6 +108,8 @@ def _headroom(pipeline: Pipeline, seen: Seen, now: datetime) -> PipelineHeadroom
         declared_check=_design(options, *shortest, arrivals, by_word, whole.overhead),
         measured_check=_design(options, *shortest, arrivals, by_sight, whole.overhead),
         ends=ends,
+        clocks=clocks,
+        holds_until=holds_until(found, pace, changes, now),
     )
 
 

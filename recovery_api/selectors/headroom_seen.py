@@ -48,12 +48,19 @@ class Owed:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Of one pipeline. `audits` and `runs` newest first; `drilled`: the longest passed run of drills of the sink that is
-    fired into, None: none in 90 days."""
+    fired into, None: none in 90 days; `drilled_at`: when it ended."""
 
     audits: Sequence[AuditSeen]
     runs: Sequence[RunSeen]
     owed: Owed
     drilled: timedelta | None = None
+    drilled_at: datetime | None = None
+
+    @property
+    def forgotten_at(self) -> list[datetime]:
+        """When a recovery or drill that counts now counts no more."""
+        told = [one.finished_at for one in self.runs]
+        return [at + RECENT for at in (*told, self.drilled_at) if at is not None]
 
 
 def seen_of(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, Seen]:
@@ -63,7 +70,10 @@ def seen_of(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, Seen]:
     runs, owed, drilled = _runs(keys, now), owed_of(keys), _drilled({one.fired_into.pk for one in pipelines}, now)
     return {
         one.pk: Seen(
-            audits.get(one.pk, []), runs.get(one.pk, []), owed.get(one.pk, Owed()), drilled.get(one.fired_into.pk)
+            audits.get(one.pk, []),
+            runs.get(one.pk, []),
+            owed.get(one.pk, Owed()),
+            *drilled.get(one.fired_into.pk, (None, None)),
         )
         for one in pipelines
     }
@@ -180,10 +190,11 @@ def _runs(keys: Sequence[int], now: datetime) -> dict[int, list[RunSeen]]:
     return found
 
 
-def _drilled(sinks: set[int], now: datetime) -> dict[int, timedelta]:
-    """By sink: how long its longest passed run of every drill took, from the request to its end."""
+def _drilled(sinks: set[int], now: datetime) -> dict[int, tuple[timedelta, datetime]]:
+    """By sink: how long its longest passed run of every drill took, from the request to its end, and when that was."""
     passed = Drill.objects.filter(sink_id__in=sinks, state=DrillState.PASSED, finished_at__gte=now - RECENT, names=[])
-    found: dict[int, timedelta] = {}
+    found: dict[int, tuple[timedelta, datetime]] = {}
     for key, requested_at, finished_at in passed.values_list("sink_id", "requested_at", "finished_at"):
-        found[key] = max(found.get(key, timedelta(0)), finished_at - requested_at)
+        took = (finished_at - requested_at, finished_at)
+        found[key] = max(found.get(key, took), took)
     return found

@@ -146,6 +146,21 @@ def headroom(terms: Sequence[Term], pace: Pace, now: datetime, parts: Sequence[P
     )
 
 
+LONGEST_KEPT = timedelta(hours=1)
+"""A word that was worked out is worked out anew after that, whatever is known of when it changes."""
+
+
+def holds_until(found: Headroom, pace: Pace, changes: Sequence[datetime], now: datetime) -> datetime:
+    """Until when the word is sure to stay as it is while nothing happens. `changes`: moments at which what it rests on changes.
+
+    B is counted in whole events, so moments may be told later by what two events take.
+    """
+    slack = timedelta(seconds=1) + (span(2 / pace.rate_per_second) if pace.rate_per_second else timedelta(0))
+    told = [at for one in found.terms for at in (one.term.expires_at, one.last_start, one.decide_by) if at is not None]
+    ahead = [*(at - slack for at in told if at >= now), *(at for at in changes if at >= now)]
+    return min([*ahead, now + LONGEST_KEPT])
+
+
 def pace_in_parts(terms: Sequence[Term], pace: Pace, now: datetime, most: int) -> Pace:
     """The pace with an overhead for each part of a recovery whose parts have `most` events, by what is owed at its last start.
 
