@@ -108,6 +108,7 @@ def marks_of(one: PipelineHeadroom) -> list[Mark]:
     bound = "at most " if found.is_bound else ""
     given = [
         ("now", now, "", "quiet"),
+        ("every row kept since", one.kept_since, "", "quiet"),
         ("oldest owed event", one.oldest_owed_at, "", "warn"),
         ("certified to", one.certified_to, "", "good"),
         ("decide by", found.decide_by, bound, "warn"),

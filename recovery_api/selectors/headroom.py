@@ -42,7 +42,7 @@ class PipelineHeadroom:
     `oldest_owed_at`, `certified_to`: as told, None where not known. `is_hypothetical`: nothing is owed, and what is said holds if the relay stopped
     now. `growth_peak`, `growth_recent`: arrivals. `declared_check`, `measured_check`: the design, by the declared and
     by the seen rate of a re-drive. `ends`: source, record and delivery, as they were last looked at.
-    `holds_until`: until then the word stays as it is while nothing happens.
+    `kept_since`: what the source may have deleted already was committed before, as declared; None: not declared. `holds_until`: until then the word stays as it is while nothing happens.
     """
 
     name: str
@@ -60,6 +60,7 @@ class PipelineHeadroom:
     ends: Mapping[str, EndSeen]
     clocks: Clocks
     holds_until: datetime
+    kept_since: datetime | None
 
 
 def pipeline_headroom(pipeline: Pipeline, now: datetime) -> PipelineHeadroom:
@@ -110,6 +111,7 @@ def _headroom(pipeline: Pipeline, seen: Seen, now: datetime) -> PipelineHeadroom
         ends=ends,
         clocks=clocks,
         holds_until=holds_until(found, pace, changes, now),
+        kept_since=now - purges if (purges := _seconds(said.source.get("purges_after_seconds"))) else None,
     )
 
 
