@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -98,11 +99,11 @@ def headroom_short(found: Headroom, now: datetime) -> str:
 
 
 def end_says(seen: EndSeen) -> str:
-    """What an audit saw of an end: its clock, how large its table is."""
+    """What an audit saw of an end: its clock, its error rounded up, and how large its table is."""
     if seen.clock is None:
         return seen.problem or "Its clock was not measured."
     ahead, error = seen.clock.ahead.total_seconds(), seen.clock.error.total_seconds()
-    says = f"Its clock is {abs(ahead):.3f} s {'ahead' if ahead >= 0 else 'behind'}, give or take {error:.3f} s."
+    says = f"Its clock is {abs(ahead):.3f} s {'ahead' if ahead >= 0 else 'behind'}, give or take {math.ceil(error * 1000) / 1000:.3f} s."
     return says if seen.table_bytes is None else f"{says} Its table takes {seen.table_bytes:,} bytes."
 
 
