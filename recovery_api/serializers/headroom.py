@@ -50,7 +50,7 @@ class HeadroomPaceShape(serializers.Serializer):
 class HeadroomEndShape(serializers.Serializer):
     """An end, as the last audit that looked saw it."""
 
-    end = serializers.ChoiceField(["source", "record", "delivery"])
+    end = serializers.CharField(help_text="source, record or delivery.")
     read_at = Moment()
     clock_ahead_seconds = maybe(serializers.CharField, help_text="Of the control database's clock; null: not measured.")
     clock_error_seconds = maybe(

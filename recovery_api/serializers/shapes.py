@@ -181,7 +181,7 @@ class AuditShape(serializers.Serializer):
     status = serializers.ChoiceField(
         AuditStatus.values, help_text="As it reads now: unknown once its evidence expired."
     )
-    status_found = serializers.ChoiceField(AuditStatus.values, help_text="As it was recorded.")
+    status_found = serializers.CharField(help_text="The same words, as it was recorded.")
     says = serializers.CharField(allow_blank=True)
     exit_code = serializers.IntegerField(
         help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given or by identity."
