@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from recovery_api.domain.headroom.design import DesignCheck
 from recovery_api.domain.headroom.live import TermLeft
-from recovery_api.domain.headroom.says import end_says, headroom_says, headroom_short
+from recovery_api.domain.headroom.says import end_says, headroom_says, headroom_short, pace_says
 from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.rows import Row, status_as_row
 from recovery_api.selectors.fleet import PipelineStatus
@@ -64,6 +64,7 @@ def headroom_as_row(one: PipelineHeadroom) -> Row:
             "redrive_per_second": _rate(pace.rate_per_second),
             "overhead_seconds": _seconds(pace.overhead),
             "is_overhead_drilled": pace.is_overhead_drilled,
+            "says": pace_says(pace, one.arrivals),
             "margin_seconds": _seconds(pace.margin),
             "operator_delay_seconds": _seconds(pace.operator_delay),
             "missing": list(pace.missing),

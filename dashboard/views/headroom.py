@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.charts.headroom import Bar, Mark, timeline_figure, waterfall_figure
 from recovery_api.domain.headroom.design import DesignCheck
 from recovery_api.domain.headroom.live import Standing
-from recovery_api.domain.headroom.says import DRILLED, at_says, end_says, headroom_says, headroom_short, span_short
+from recovery_api.domain.headroom.says import at_says, end_says, headroom_says, headroom_short, pace_says, span_short
 from recovery_api.domain.headroom.terms import FAR, Forgets, Reach
 from recovery_api.models import Pipeline
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom, pipeline_headroom
@@ -94,10 +94,8 @@ def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
             _design("by the declared rate", "headroom-declared", one.declared_check),
             _design("by the rate that recoveries showed", "headroom-measured", one.measured_check),
         ],
-        "pace": one.pace,
-        "arrivals": one.arrivals,
         "as_of": one.as_of,
-        "drilled": DRILLED if one.pace.is_overhead_drilled else "",
+        "pace_says": " ".join(pace_says(one.pace, one.arrivals)),
         "ends": [(name, end_says(seen), seen.read_at) for name, seen in one.ends.items()],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recovery_api.domain.headroom.says import DRILLED, span_short
+from recovery_api.domain.headroom.says import span_short
 from recovery_api.rows import Row
 
 
@@ -16,8 +16,7 @@ def headroom_lines(row: Row, *, is_whole: bool = True) -> list[str]:
     for term in row["terms"]:
         left = "" if term["left_seconds"] is None else f", {_span(term['left_seconds'])} left"
         lines.append(f"  {term['forgets']}: {term['headroom']}{left}. {term['says']}")
-    if row["pace"]["is_overhead_drilled"]:
-        lines.append(f"  {DRILLED}")
+    lines += [f"  {' '.join(row['pace']['says'])}"] if row["pace"]["says"] else []
     lines += [f"  {end['end']}, as last looked at: {end['says']}" for end in row["ends"]]
     for name, check in row["design"].items():
         spare = "" if check["spare_seconds"] is None else f", {_span(check['spare_seconds'])} to spare"

@@ -42,6 +42,7 @@ class HeadroomPaceShape(serializers.Serializer):
     is_overhead_drilled = serializers.BooleanField(
         help_text="No recovery showed it: a whole run of drills took so long."
     )
+    says = texts("What of it is known, in sentences.")
     margin_seconds = maybe(WideField)
     operator_delay_seconds = maybe(WideField)
     missing = texts("What is neither declared nor was seen.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from recovery_api.domain.headroom.live import Headroom, Pace, Standing
+from recovery_api.domain.headroom.observed import Arrivals
 from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.headroom.terms import FAR, Forgets
 
@@ -96,6 +97,19 @@ def headroom_short(found: Headroom, now: datetime) -> str:
     if found.decide_by is None:
         return left
     return f"{left}; decide by {'at most ' if found.is_bound else ''}{at_says(found.decide_by, now)}"
+
+
+def pace_says(pace: Pace, arrivals: Arrivals) -> list[str]:
+    """What the countdown is reckoned with: the peak, with what is so lately beside it. What is not known is left out."""
+    says = []
+    if arrivals.peak_per_second is not None:
+        lately = "" if arrivals.recent_per_second is None else f", lately {arrivals.recent_per_second:,.1f}"
+        says.append(f"Up to {arrivals.peak_per_second:,.1f} events a second come in{lately}.")
+    if pace.rate_per_second is not None:
+        says.append(f"The slowest recent recovery sent {pace.rate_per_second:,.1f} events a second.")
+    if pace.overhead is not None:
+        says.append(f"A recovery takes {span_short(pace.overhead)} besides sending.")
+    return [*says, DRILLED] if pace.is_overhead_drilled else says
 
 
 def end_says(seen: EndSeen) -> str:
