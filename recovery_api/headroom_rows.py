@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from recovery_api.domain.headroom.design import DesignCheck
 from recovery_api.domain.headroom.live import TermLeft
-from recovery_api.domain.headroom.says import headroom_says, headroom_short
+from recovery_api.domain.headroom.says import end_says, headroom_says, headroom_short, pace_says
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.rows import Row, status_as_row
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
@@ -62,10 +63,13 @@ def headroom_as_row(one: PipelineHeadroom) -> Row:
             "is_delivering": one.arrivals.is_delivering,
             "redrive_per_second": _rate(pace.rate_per_second),
             "overhead_seconds": _seconds(pace.overhead),
+            "is_overhead_drilled": pace.is_overhead_drilled,
+            "says": pace_says(pace, one.arrivals),
             "margin_seconds": _seconds(pace.margin),
             "operator_delay_seconds": _seconds(pace.operator_delay),
             "missing": list(pace.missing),
         },
+        "ends": [_end_as_row(name, seen) for name, seen in one.ends.items()],
         "design": {"declared": _design_as_row(one.declared_check), "measured": _design_as_row(one.measured_check)},
     }
 
@@ -81,6 +85,17 @@ def _term_as_row(one: TermLeft) -> Row:
         "last_start": _time(one.last_start),
         "decide_by": _time(one.decide_by),
         "is_bound": one.is_bound,
+    }
+
+
+def _end_as_row(name: str, seen: EndSeen) -> Row:
+    return {
+        "end": name,
+        "read_at": _time(seen.read_at),
+        "clock_ahead_seconds": f"{seen.clock.ahead.total_seconds():.6f}" if seen.clock else None,
+        "clock_error_seconds": f"{seen.clock.error.total_seconds():.6f}" if seen.clock else None,
+        "table_bytes": seen.table_bytes,
+        "says": end_says(seen),
     }
 
 

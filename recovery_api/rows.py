@@ -14,6 +14,8 @@ from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.evidence_classes import classes_as_rows
 from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.headroom.evidence import exit_code_read, expired_says, is_expired
+from recovery_api.domain.outcomes import Status
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.samples import report_for
 from recovery_api.models import (
@@ -30,7 +32,6 @@ from recovery_api.models import (
     PlanState,
     Recovery,
     Sink,
-    Token,
 )
 from recovery_api.selectors.drills import passed_at, pipeline_passed_at
 from recovery_api.selectors.ends import source_spelling
@@ -39,13 +40,10 @@ from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.plans import plan_attestations_asked
 from recovery_api.selectors.recoveries import recovery_attested, recovery_steering
 from recovery_api.selectors.timelines import event_data
-from recovery_api.selectors.tokens import token_state
 from recovery_api.services.presets import preset_filled
 from recovery_api.wide_numbers import wide_as_text
 
 Row = dict[str, Any]
-
-TOKEN_SHOWN = 8
 
 
 def end_as_row(end: End, reader: str = "") -> Row:
@@ -105,6 +103,7 @@ def status_as_row(status: PipelineStatus) -> Row:
         "says": status.says,
         "exit_code": status.exit_code,
         "is_stale": status.is_stale,
+        "is_expired": status.is_expired,
         "given": status.audit.givens if status.audit else [],
         "audit": str(status.audit.id) if status.audit else None,
         "audited_at": time_as_text(status.audit.finished_at) if status.audit else None,
@@ -150,15 +149,22 @@ def intent_as_row(intent: Intent, reader: str = "") -> Row:
     }
 
 
-def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
-    """`has_findings` False leaves the first page of findings out; their column need not be read then."""
+def audit_as_row(audit: Audit, now: datetime, *, has_findings: bool = True) -> Row:
+    """`status` as it reads now, `status_found` as it was recorded. `has_findings` False leaves the first page of findings
+    out; their column need not be read then."""
     findings = {"findings": audit.findings} if has_findings else {}
+    until = audit.evidence_until
+    gone = until if is_expired(until, now) else None
     return {
         "audit": str(audit.id),
         "pipeline": audit.pipeline.name,
-        "status": audit.status,
-        "says": audit.says,
-        "exit_code": audit.exit_code,
+        "status": Status.UNKNOWN.value if gone else audit.status,
+        "status_found": audit.status,
+        "says": expired_says(gone, audit.says) if gone else audit.says,
+        "exit_code": exit_code_read(audit.status, until, now),
+        "evidence_until": time_as_text(until),
+        "evidence_says": audit.evidence_says,
+        "is_expired": gone is not None,
         "is_full": audit.is_full,
         "is_scheduled": audit.is_scheduled,
         "is_void": audit.void_since is not None,
@@ -214,8 +220,9 @@ def plan_as_row(plan: Plan) -> Row:
     }
 
 
-def recovery_as_row(recovery: Recovery) -> Row:
-    """`wanted` is what a person asked, `steering` what is so."""
+def recovery_as_row(recovery: Recovery, now: datetime) -> Row:
+    """`wanted` is what a person asked, `steering` what is so. `outcome` is how it ended, and stays; what its certificate
+    still shows of that is told beside it."""
     steering = recovery_steering(recovery)
     return {
         "recovery": str(recovery.id),
@@ -243,6 +250,8 @@ def recovery_as_row(recovery: Recovery) -> Row:
         "requested_by": recovery.requested_by,
         "certificate": recovery.certificate,
         "certificate_digest": recovery.certificate_digest,
+        "certificate_evidence_until": time_as_text(recovery.certificate_evidence_until),
+        "certificate_is_expired": is_expired(recovery.certificate_evidence_until, now),
         "certificate_is_void": recovery.certificate_void_since is not None,
         "certificate_void_says": recovery.certificate_void_says,
         "created_at": time_as_text(recovery.created_at),
@@ -340,23 +349,6 @@ def lanes_as_rows(audit: Audit) -> list[Row]:
         }
         for lane, row in sorted(audit.lanes.items())
     ]
-
-
-def token_as_row(token: Token, now: datetime) -> Row:
-    return {
-        "token_id": str(token.id),
-        "name": token.name,
-        "person": token.user.get_username(),
-        "roles": token.roles,
-        "state": token_state(token, now),
-        "begins_with": token.token_key[:TOKEN_SHOWN],
-        "created_at": time_as_text(token.created),
-        "created_by": token.created_by,
-        "expires_at": time_as_text(token.expiry),
-        "last_used_at": time_as_text(token.last_used_at),
-        "revoked_at": time_as_text(token.revoked_at),
-        "revoked_by": token.revoked_by or None,
-    }
 
 
 def _frontier(pipeline: Pipeline, row: Mapping[str, Any] | None) -> str | None:

@@ -108,6 +108,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.abandoned import recoveries_sweep
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
+    from recovery_api.services.headroom import headroom_sweep
     from recovery_api.services.intents import intents_sweep, intents_wake
     from recovery_api.services.omission_previews import previews_forget
     from recovery_api.services.omissions import omissions_end
@@ -129,3 +130,4 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     drills_sweep(now)
     workers_forget(now)
     archive_sweep(now)
+    headroom_sweep(now)

@@ -38,6 +38,8 @@ def advice_of(status: PipelineStatus, now: datetime, plan: Plan | None = None) -
         )
     if audit is None:
         return Advice("Audit now. Until then nothing is known, and *unknown* is not a success.")
+    if status.is_expired:
+        return Advice("Audit now: an end may have forgotten what the last audit rests on.")
     if status.is_stale:
         return Advice("Audit now: what the last audit found may have changed since.")
     findings = f"/audits/{audit.id}/findings/"

@@ -11,8 +11,11 @@ from django.views.decorators.http import require_GET
 from dashboard.views.errors import errors_shown
 from dashboard.views.findings import groups_shown
 from dashboard.views.lanes import DRAWN_LANES, cursor_stops, lane_table
+from recovery_api.domain.headroom.evidence import EXPIRED
 from recovery_api.domain.lane_order import lanes_by_trouble
+from recovery_api.rows import audit_as_row
 from recovery_api.selectors.audits import audit_get
+from recovery_api.selectors.clock import now_get
 
 RETIRED = "The pipeline is retired; what was done stays to be looked at."
 
@@ -21,11 +24,14 @@ RETIRED = "The pipeline is retired; what was done stays to be looked at."
 @errors_shown
 def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
     audit = audit_get(audit_id)
+    row = audit_as_row(audit, now_get(), has_findings=False)
     return render(
         request,
         "audits/audit.html",
         {
             "audit": audit,
+            "word": EXPIRED if row["is_expired"] else audit.status,
+            "says": row["says"],
             "pipeline": audit.pipeline,
             "lanes": [
                 (name, {**row, "cursor_stops": cursor_stops(row, audit.status) if row.get("cursor") else []})

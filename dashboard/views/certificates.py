@@ -12,7 +12,9 @@ from django.views.decorators.http import require_GET
 
 from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import NotFound
+from recovery_api.domain.headroom.evidence import expired_says, is_expired, word_read
 from recovery_api.models import Recovery
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 
 
@@ -21,6 +23,7 @@ from recovery_api.selectors.recoveries import recovery_get
 def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     recovery = _certified(recovery_id)
     certificate = recovery.certificate
+    now, until = now_get(), recovery.certificate_evidence_until
     return render(
         request,
         "recoveries/certificate.html",
@@ -28,6 +31,9 @@ def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             "recovery": recovery,
             "pipeline": recovery.pipeline,
             "certificate": certificate,
+            "word": word_read(certificate["outcome"], until, now),
+            "is_expired": is_expired(until, now),
+            "expired_says": expired_says(until, certificate["says"]) if until else "",
             "verified": certificate.get("verified"),
             "is_void": recovery.certificate_void_since is not None,
             "is_intact": _digest(certificate) == recovery.certificate_digest,
@@ -40,10 +46,12 @@ def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
 def certificate_json(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     """The certificate with its digest: SHA-256 of the member `certificate`, sorted, as json.dumps prints it."""
     recovery = _certified(recovery_id)
-    void = recovery.certificate_void_since
+    void, until = recovery.certificate_void_since, recovery.certificate_evidence_until
     body = {
         "certificate": recovery.certificate,
         "digest": recovery.certificate_digest,
+        "evidence_until": until and until.isoformat(),
+        "is_expired": is_expired(until, now_get()),
         "void_since": void and void.isoformat(),
         "void_says": recovery.certificate_void_says,
     }

@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.charts.headroom import Bar, Mark, timeline_figure, waterfall_figure
 from recovery_api.domain.headroom.design import DesignCheck
 from recovery_api.domain.headroom.live import Standing
-from recovery_api.domain.headroom.says import at_says, headroom_says, headroom_short, span_short
+from recovery_api.domain.headroom.says import at_says, end_says, headroom_says, headroom_short, pace_says, span_short
 from recovery_api.domain.headroom.terms import FAR, Forgets, Reach
 from recovery_api.models import Pipeline
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom, pipeline_headroom
@@ -18,6 +18,7 @@ LABELS = {
     Forgets.SOURCE_PURGE: "source's next purge",
     Forgets.SOURCE_DISK: "source's disk",
     Forgets.SLOT: "slot's WAL",
+    Forgets.SLOT_IDLE: "slot that is idle",
     Forgets.SINK_MEMORY: "sink's memory",
     Forgets.SINK_MEMORY_ENTRIES: "sink's memory (entries)",
     Forgets.RECORD: "record's retention",
@@ -93,9 +94,9 @@ def headroom_context(pipeline: Pipeline, now: datetime) -> dict[str, Any]:
             _design("by the declared rate", "headroom-declared", one.declared_check),
             _design("by the rate that recoveries showed", "headroom-measured", one.measured_check),
         ],
-        "pace": one.pace,
-        "arrivals": one.arrivals,
         "as_of": one.as_of,
+        "pace_says": " ".join(pace_says(one.pace, one.arrivals)),
+        "ends": [(name, end_says(seen), seen.read_at) for name, seen in one.ends.items()],
     }
 
 
@@ -105,6 +106,7 @@ def marks_of(one: PipelineHeadroom) -> list[Mark]:
     bound = "at most " if found.is_bound else ""
     given = [
         ("now", now, "", "quiet"),
+        ("every row kept since", one.kept_since, "", "quiet"),
         ("oldest owed event", one.oldest_owed_at, "", "warn"),
         ("certified to", one.certified_to, "", "good"),
         ("decide by", found.decide_by, bound, "warn"),

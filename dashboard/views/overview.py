@@ -21,7 +21,7 @@ from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.headroom.live import Standing
 from recovery_api.models import Plan
 from recovery_api.selectors.clock import now_get
-from recovery_api.selectors.ends import pipeline_list, source_spelling
+from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.fleet_pages import (
     TROUBLE,
@@ -31,7 +31,7 @@ from recovery_api.selectors.fleet_pages import (
     ready_plans_of,
     statuses_of,
 )
-from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
+from recovery_api.selectors.headroom_figures import Figure, fleet_figures
 from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
 PAGE = 50
@@ -96,14 +96,13 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 def headroom_select(entries: Sequence[FleetEntry], word: str, now: datetime) -> list[FleetEntry]:
     """Those whose headroom this is, least time to decide first; in the fleet's order where no time is known."""
-    keys = [entry.pk for entry in entries]
-    found = fleet_headroom(list(pipeline_list().filter(pk__in=keys)), now)
-    kept = [entry for entry in entries if entry.pk in found and found[entry.pk].found.standing == word]
+    found = fleet_figures([entry.pk for entry in entries], now)
+    kept = [entry for entry in entries if entry.pk in found and found[entry.pk].standing == word]
     return sorted(kept, key=lambda entry: _decides(found[entry.pk]))
 
 
-def _decides(one: PipelineHeadroom) -> float:
-    return one.found.decide_by.timestamp() if one.found.decide_by else inf
+def _decides(one: Figure) -> float:
+    return one.decide_by.timestamp() if one.decide_by else inf
 
 
 def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, Any]]:

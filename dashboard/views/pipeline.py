@@ -19,6 +19,7 @@ from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.headroom.evidence import word_read
 from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.ledger_rows import item_as_row, ledger_lane_as_row
@@ -53,7 +54,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     now = now_get()
     status = pipeline_status(found, now)
     work = live_work(found)
-    history = _history(found)
+    history = _history(found, now)
     waiting = next((plan for plan in history["plans"] if plan.state in WAITING_STATES), None)
     context = {
         "pipeline": found,
@@ -158,19 +159,25 @@ def _starts(recovery: Recovery | None) -> dict[str, Any]:
     return dict(recovery.start or {}) if recovery else {}
 
 
-def _history(found: Pipeline) -> dict[str, Any]:
+def _history(found: Pipeline, now: datetime) -> dict[str, Any]:
     omissions = list(omission_list(found)[:SHOWN])
     items = list(ledger_items_open(found)[:SHOWN_ITEMS])
     items_count = ledger_items_open(found).count() if len(items) == SHOWN_ITEMS else len(items)
     options = pipeline_options_parse(found.options)
     return {
-        "audits": list(audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]),
+        "audits": [
+            (one, word_read(one.status, one.evidence_until, now))
+            for one in audit_list(found).defer("findings", "lanes", "verified")[:SHOWN]
+        ],
         "plans": list(
             plan_list(found)
             .select_related(None)
             .only("id", "state", "says", "batch_count", "author", "created_at")[:SHOWN]
         ),
-        "recoveries": list(recovery_list(found).defer("certificate")[:SHOWN]),
+        "recoveries": [
+            (one, word_read(one.outcome or "", one.certificate_evidence_until, now))
+            for one in recovery_list(found).defer("certificate")[:SHOWN]
+        ],
         "omissions": [(one, _spelled(one, found)) for one in omissions],
         "items": [(one, item_as_row(one)) for one in items],
         "all_items": f"All {items_count:,} of them" if items_count > SHOWN_ITEMS else "",

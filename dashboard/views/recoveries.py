@@ -15,8 +15,10 @@ from dashboard.access import actor
 from dashboard.views.errors import errors_shown, said
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.frontiers import frontier_format
+from recovery_api.domain.headroom.evidence import expired_says, word_read
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.rows import recovery_as_row
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import (
@@ -103,11 +105,15 @@ def _context(recovery: Recovery) -> dict[str, Any]:
     is_finished = recovery.state == RecoveryState.FINISHED
     waiting = intent_waiting(intent, now) if intent else None
     is_orphan = not is_finished and intent is None
-    row = recovery_as_row(recovery)
+    told = now_get()
+    row = recovery_as_row(recovery, told)
+    until = recovery.certificate_evidence_until
     steered = recovery_steering(recovery)
     return {
         "recovery": recovery,
         "row": row,
+        "word": word_read(recovery.outcome or "", until, told),
+        "expired_says": expired_says(until, recovery.says) if until else "",
         "attested": recovery_attested(recovery),
         "has_claim": RecoveryState.CLAIMING in plan_strategy(recovery.plan).moves,
         "phase": "-".join(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from recovery_api.domain.headroom.evidence import EXPIRED
 from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
 
 
@@ -76,6 +77,8 @@ LOOKS: Mapping[str, Look] = {
     "headroom_low": Look("low", "warn", "triangle"),
     "headroom_gone": Look("gone", "bad", "octagon"),
     "headroom_unknown": Look("unknown", *UNSURE),
+    # a verdict, or a certificate, whose evidence an end may have forgotten
+    EXPIRED: Look("unknown (evidence expired)", *UNSURE),
     # tokens
     "standing": Look("standing", "good", "check"),
     "expired": Look("expired", "quiet", "minus"),

@@ -2,7 +2,8 @@
 
 The law: readings of the record are ordered by when the record's snapshot was opened, never by who finished last. A later
 reading takes back what an earlier one found only where it reaches as far: *exactly once at 9200* says nothing of what is
-owed at 12200. What was not read lately is unknown, and so is what its schedule should have read by now and did not.
+owed at 12200. What was not read lately is unknown, and so is what its schedule should have read by now and did not, and
+what rests on evidence that an end may have forgotten since.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from recovery_api.domain.coordinates import INT64_MIN, Coordinate
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.grounds import Standing
+from recovery_api.domain.headroom.evidence import expired_says, is_expired
 from recovery_api.domain.outcomes import OUTCOMES, WORST_FIRST, Outcome, Status
 
 NOTHING_JUDGED = Coordinate(INT64_MIN, INT64_MIN)
@@ -26,12 +28,18 @@ class RecordReading:
     """What one reading of the record found, whoever asked for it: an audit, a plan, a recovery's verification.
 
     `read_at`: when the record's snapshot was opened, by the control database's clock. `frontier`: as a row.
+    `evidence_until`: when what it rests on may be gone; None: no such moment is known.
     """
 
     read_at: datetime
     status: Status
     frontier: Mapping[str, Any]
     says: str = ""
+    evidence_until: datetime | None = None
+
+    def status_at(self, now: datetime) -> Status:
+        """What it still tells: nothing, once its evidence has expired."""
+        return Status.UNKNOWN if is_expired(self.evidence_until, now) else self.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +60,13 @@ class RecoveryRun:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The word, why, and the reading that it rests on (None: none). `is_stale`: that reading is too old to count, or
-    should have been followed by another one."""
+    should have been followed by another one. `is_expired`: an end may have forgotten what it rests on."""
 
     status: Status
     says: str
     reading: RecordReading | None
     is_stale: bool = False
+    is_expired: bool = False
 
 
 def given_says(standing: Standing, phrase: str) -> str:
@@ -132,8 +141,8 @@ def _of_readings(
     advice: str,
     overdue_since: datetime | None,
 ) -> Decision:
-    """The worst of what stands; of several alike the newest. Stale or overdue is unknown, whatever a shallower reading
-    says."""
+    """The worst of what stands; of several alike the newest. Expired, stale or overdue is unknown, whatever a shallower
+    reading says."""
     standing = readings_standing(readings)
     overdue = (
         f"Overdue since {overdue_since:%Y-%m-%d %H:%M} UTC: the audit due then was not made" if overdue_since else ""
@@ -142,7 +151,10 @@ def _of_readings(
         late = f"{overdue}. " if overdue else ""
         return Decision(Status.UNKNOWN, f"{late}Nothing is known. {advice}".strip(), None)
     newest_first = sorted(standing, key=lambda one: one.read_at, reverse=True)
-    worst = min(newest_first, key=lambda one: WORST_FIRST.index(one.status))
+    worst = min(newest_first, key=lambda one: WORST_FIRST.index(one.status_at(now)))
+    if worst.evidence_until is not None and is_expired(worst.evidence_until, now):
+        says = expired_says(worst.evidence_until, worst.says)
+        return Decision(Status.UNKNOWN, says, worst, now - worst.read_at > stale_after, is_expired=True)
     if overdue:
         return Decision(Status.UNKNOWN, f"{overdue}, so unknown; when last audited: {worst.says}", worst, is_stale=True)
     if now - worst.read_at > stale_after:
@@ -156,7 +168,7 @@ def _of_readings(
 def _beside_hazard(found: Decision, word: Status, says: str) -> Decision:
     if found.status is Status.HAZARD:
         return Decision(Status.HAZARD, f"{says} {found.says}", found.reading)
-    return Decision(word, says, found.reading, found.is_stale)
+    return Decision(word, says, found.reading, found.is_stale, found.is_expired)
 
 
 def _with_landed(found: Decision, run: RecoveryRun) -> Decision:
@@ -164,7 +176,7 @@ def _with_landed(found: Decision, run: RecoveryRun) -> Decision:
     if found.reading is None or not run.landed_count or run.fired_at is None or run.fired_at <= found.reading.read_at:
         return found
     says = f"{found.says} A recovery delivered {run.landed_count:,} since then: audit again to know the rest."
-    return Decision(found.status, says, found.reading, found.is_stale)
+    return Decision(found.status, says, found.reading, found.is_stale, found.is_expired)
 
 
 def _is_worse(one: Status, other: Status) -> bool:

@@ -16,6 +16,8 @@ def headroom_lines(row: Row, *, is_whole: bool = True) -> list[str]:
     for term in row["terms"]:
         left = "" if term["left_seconds"] is None else f", {_span(term['left_seconds'])} left"
         lines.append(f"  {term['forgets']}: {term['headroom']}{left}. {term['says']}")
+    lines += [f"  {' '.join(row['pace']['says'])}"] if row["pace"]["says"] else []
+    lines += [f"  {end['end']}, as last looked at: {end['says']}" for end in row["ends"]]
     for name, check in row["design"].items():
         spare = "" if check["spare_seconds"] is None else f", {_span(check['spare_seconds'])} to spare"
         missing = f" (not known: {', '.join(check['missing'])})" if check["missing"] else ""

@@ -7,7 +7,9 @@ from typing import Any
 from recovery_api.domain.actors import by
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.headroom.evidence import EXPIRED
 from recovery_api.domain.lane_order import lanes_by_trouble
+from recovery_api.domain.looks import look_of
 from recovery_api.domain.omissions import Word
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.relay_cursors import cursor_says, window_says
@@ -112,11 +114,16 @@ def status_lines(rows: list[Row]) -> list[str]:
         return ["No pipeline is registered. Add one: manage.py pipelines add NAME --source S --sink K."]
     width = max(len(row["name"]) for row in rows)
     return [
-        f"{row['name']:<{width}}  {OUTCOMES[row['status']].words:<12}"
+        f"{row['name']:<{width}}  {_words(row):<12}"
         + (f"  at f = {row['frontier']}" if row["frontier"] else "")
         + f"  {row['says']}"
         for row in rows
     ]
+
+
+def _words(row: Row) -> str:
+    """The word of an audit, or of a pipeline, as it reads now."""
+    return look_of(EXPIRED).says if row["is_expired"] else OUTCOMES[row["status"]].words
 
 
 def schedule_lines(status: Row) -> list[str]:
@@ -147,7 +154,7 @@ def schedules_lines(rows: list[Row]) -> list[str]:
 def audit_lines(row: Row) -> list[str]:
     premature = "not judged" if row["premature"] is None else f"{row['premature']:,}"
     lines = [
-        f"{row['pipeline']}: {OUTCOMES[row['status']].words}, f = {row['frontier']}",
+        f"{row['pipeline']}: {_words(row)}, f = {row['frontier']}",
         f"  {row['says']}",
         f"  lost {row['lost']:,}, premature {premature}, duplicates {row['duplicates']:,}, "
         f"acknowledged {row['acknowledged']:,}; of {row['obligations']:,} events checked and {row['accepted']:,} accepted",
@@ -169,6 +176,7 @@ def audit_lines(row: Row) -> list[str]:
     lines += [f"  {_finding(finding)}" for finding in row["findings"][:SAMPLES]]
     if (more := row["evidence"]["rows"] - len(row["findings"][:SAMPLES])) > 0:
         lines.append(f"  and {more:,} more in {row['evidence']['uri']}")
+    lines += [f"  {row['evidence_says']}"] if row["evidence_says"] else []
     if row["is_void"]:
         lines.append(f"  Void: {row['void_says']}")
     if row["status"] in ("owed", "hazard"):
@@ -224,6 +232,13 @@ def recovery_lines(row: Row) -> list[str]:
     )
     if row["problem"] and not row["outcome"]:
         lines.append(f"  In trouble: {row['problem'].get('text')}")
+    if row["certificate_is_expired"]:
+        lines.append(
+            f"  Its certificate reads {look_of(EXPIRED).says}: an end may have forgotten what it rests on since"
+            f" {row['certificate_evidence_until'][:19]}Z. Audit again."
+        )
+    elif row["certificate_evidence_until"]:
+        lines.append(f"  The evidence of its certificate lasts until {row['certificate_evidence_until'][:19]}Z.")
     if row["certificate_is_void"]:
         lines.append(f"  Its certificate is void: {row['certificate_void_says']}")
     if row["outcome"] == "unknown" or (row["problem"] and not row["outcome"]):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from recovery_api.domain.outcomes import OUTCOMES
+from recovery_api.domain.headroom.evidence import exit_code_read
 from recovery_api.management.base import UNKNOWN, Shown
 from recovery_api.management.lines import recovery_lines
 from recovery_api.management.waiting import intent_await, intent_problem, is_waiting
 from recovery_api.models import LIVE_STATES, Recovery
 from recovery_api.rows import recovery_as_row
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 
 
 def recovery_shown(recovery: Recovery) -> Shown:
-    """Exits as the table of outcomes has it; 3 while it has not ended."""
-    row = recovery_as_row(recovery)
-    code = OUTCOMES[recovery.outcome].exit_code if recovery.outcome else UNKNOWN
+    """Exits as the table of outcomes has it; 3 while it has not ended, and once its certificate's evidence has expired."""
+    now = now_get()
+    row = recovery_as_row(recovery, now)
+    until = recovery.certificate_evidence_until
+    code = exit_code_read(recovery.outcome, until, now) if recovery.outcome else UNKNOWN
     return Shown(row, recovery_lines(row), code)
 
 

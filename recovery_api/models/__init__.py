@@ -15,6 +15,7 @@ from recovery_api.models.generations import (
     GenerationFate,
     GenerationPurpose,
 )
+from recovery_api.models.headroom import HeadroomFigure
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
@@ -47,6 +48,7 @@ __all__ = [
     "Generation",
     "GenerationFate",
     "GenerationPurpose",
+    "HeadroomFigure",
     "Intent",
     "IntentAction",
     "IntentState",

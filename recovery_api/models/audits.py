@@ -47,7 +47,9 @@ class Audit(models.Model):
     seen (docs/ledger.md). `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
     when the record's snapshot was opened, by the clock of this database; readings are ordered by it. `is_standing`: no
     later reading that reaches as far has taken its place (domain.statuses). `is_scheduled`: its pipeline's schedule asked
-    for it, so it stands at a frontier that was pinned one window before (domain.schedules).
+    for it, so it stands at a frontier that was pinned one window before (domain.schedules). `evidence_until`: when what it
+    rests on may be gone, fixed when it was recorded; null: no such moment is known. `evidence_says`: why.
+    `ends_seen`: what source, record and delivery showed of themselves then (domain.headroom.seen).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -81,6 +83,9 @@ class Audit(models.Model):
     groups = models.JSONField(default=list)
     listed_count = models.BigIntegerField(default=0)
     verified = models.JSONField(null=True, blank=True)
+    evidence_until = models.DateTimeField(null=True, blank=True)
+    evidence_says = models.TextField(blank=True, default="")
+    ends_seen = models.JSONField(default=dict)
     void_since = models.DateTimeField(null=True, blank=True)
     void_says = models.TextField(blank=True, default="")
     started_at = models.DateTimeField()

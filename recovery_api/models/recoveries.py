@@ -68,7 +68,8 @@ class Wanted(models.TextChoices):
 
 
 class Recovery(models.Model):
-    """`revision` grows with every move and guards the next one. `batch_index` of `batches`: parts split by frontier."""
+    """`revision` grows with every move and guards the next one. `batch_index` of `batches`: parts split by frontier.
+    `certificate_evidence_until`: when what the certificate rests on may be gone; null: no such moment is known."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="recoveries")
@@ -95,6 +96,7 @@ class Recovery(models.Model):
     problem = models.JSONField(null=True, blank=True)
     certificate = models.JSONField(null=True, blank=True)
     certificate_digest = models.TextField(blank=True, default="")
+    certificate_evidence_until = models.DateTimeField(null=True, blank=True)
     certificate_void_since = models.DateTimeField(null=True, blank=True)
     certificate_void_says = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()

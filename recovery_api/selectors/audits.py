@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import NotFound
@@ -74,6 +75,14 @@ def audit_list(pipeline: Pipeline | None = None) -> QuerySet[Audit]:
     return found.filter(pipeline=pipeline) if pipeline else found
 
 
+def audits_reading(audits: QuerySet[Audit], status: str, now: datetime) -> QuerySet[Audit]:
+    """Those that read so now: unknown, once their evidence has expired."""
+    expired = Q(evidence_until__lte=now)
+    if status == Status.UNKNOWN:
+        return audits.filter(Q(status=status) | expired)
+    return audits.filter(Q(status=status) & ~(Q(evidence_until__isnull=False) & expired))
+
+
 def audits_standing(pipeline_ids: Sequence[int]) -> QuerySet[Audit]:
     """The audits of these pipelines that no later reading has taken the place of: a few each, by an index of their own."""
     return Audit.objects.filter(pipeline_id__in=pipeline_ids, is_standing=True, void_since__isnull=True)
@@ -86,4 +95,4 @@ def audit_readings(pipeline_ids: Sequence[int]) -> list[tuple[UUID, RecordReadin
 
 
 def reading_of(audit: Audit) -> RecordReading:
-    return RecordReading(audit.record_read_at, Status(audit.status), audit.frontier, audit.says)
+    return RecordReading(audit.record_read_at, Status(audit.status), audit.frontier, audit.says, audit.evidence_until)

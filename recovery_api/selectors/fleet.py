@@ -12,7 +12,8 @@ from typing import Any
 
 from django.db.models import OuterRef, Subquery
 
-from recovery_api.domain.outcomes import OUTCOMES, Outcome
+from recovery_api.domain.headroom.evidence import EXPIRED
+from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.statuses import Decision, RecordReading, RecoveryRun, status_decide
 from recovery_api.models import Audit, Pipeline, Recovery, RecoveryState, Schedule
@@ -26,6 +27,7 @@ class PipelineStatus:
     """One pipeline's status word, why, and what it rests on.
 
     `status`: a word of domain.outcomes.Status. `audit`: the reading that decided; None: never read, or void.
+    `is_expired`: an end may have forgotten what that rests on.
     """
 
     pipeline: Pipeline
@@ -35,6 +37,12 @@ class PipelineStatus:
     recovery: Recovery | None
     is_stale: bool
     schedule: ScheduleStanding
+    is_expired: bool = False
+
+    @property
+    def word(self) -> str:
+        """How it is shown: a row of domain.looks."""
+        return EXPIRED if self.is_expired and self.status == Status.UNKNOWN else self.status
 
     @property
     def exit_code(self) -> int:
@@ -90,7 +98,8 @@ def status_of(pipeline: Pipeline, audits: Sequence[Audit], recovery: Recovery | 
     )
     newest = max(audits, key=lambda audit: audit.record_read_at, default=None)
     audit = next((audit for reading, audit in readings if reading is decided.reading), newest)
-    return PipelineStatus(pipeline, decided.status, decided.says, audit, recovery, decided.is_stale, schedule)
+    told = (decided.status, decided.says, audit, recovery, decided.is_stale, schedule, decided.is_expired)
+    return PipelineStatus(pipeline, *told)
 
 
 def decide(

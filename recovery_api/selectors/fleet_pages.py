@@ -51,8 +51,10 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
     rows = list(pipeline_list().order_by("name").annotate(is_waiting=waiting, **of_recovery).values(*columns))
     readings: dict[int, list[RecordReading]] = {}
     standing = Audit.objects.filter(is_standing=True, void_since__isnull=True, pipeline__retired_at__isnull=True)
-    for key, *reading in standing.values_list("pipeline_id", "record_read_at", "status", "frontier"):
-        readings.setdefault(key, []).append(RecordReading(reading[0], Status(reading[1]), reading[2]))
+    columns_read = ("pipeline_id", "record_read_at", "status", "frontier", "evidence_until")
+    for key, read_at, status, frontier, until in standing.values_list(*columns_read):
+        reading = RecordReading(read_at, Status(status), frontier, evidence_until=until)
+        readings.setdefault(key, []).append(reading)
     entries = [
         FleetEntry(
             row["pk"],

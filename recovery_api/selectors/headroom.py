@@ -6,42 +6,33 @@ of the clocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, Window
-from django.db.models.functions import RowNumber
-
-from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_parse
-from recovery_api.domain.errors import BadCoordinate
-from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.domain.headroom import declared
 from recovery_api.domain.headroom.design import DesignCheck, Step, catch_up, design_check
-from recovery_api.domain.headroom.live import Headroom, Pace, headroom, pace_in_parts
+from recovery_api.domain.headroom.live import Headroom, Pace, headroom, holds_until, pace_in_parts
 from recovery_api.domain.headroom.observed import (
     Arrivals,
     AuditSeen,
-    RunSeen,
     arrivals_of,
     certified_to,
+    end_growth,
+    end_latest,
     overhead_of,
     redrive_rate,
+    slot_was_there,
 )
-from recovery_api.domain.headroom.terms import Clock, anchor
-from recovery_api.domain.kinds import kind_get, options_parse
-from recovery_api.domain.ledger.words import ItemWord
-from recovery_api.domain.outcomes import Status
-from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.models import Audit, LedgerItem, LedgerLane, Pipeline, Recovery, RecoveryState
-from recovery_api.selectors.ends import source_spelling
+from recovery_api.domain.headroom.seen import Clocks, EndSeen, clocks_of, slot_terms
+from recovery_api.domain.headroom.terms import Part, Reach, Term, anchor, span
+from recovery_api.models import Pipeline
+from recovery_api.selectors.declarations import Declarations, declarations_of
+from recovery_api.selectors.headroom_seen import Owed, Seen, audits_seen, owed_of, part_begins, seen_of
 
-AUDITS_LOOKED_AT = 50
-"""Of each pipeline, the newest: rates are those between them."""
-RUNS_LOOKED_AT = 20
-RECENT = timedelta(days=90)
-"""A re-drive that is longer ago tells nothing of today's rate."""
+ENDS = ("source", "record", "delivery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +41,8 @@ class PipelineHeadroom:
 
     `oldest_owed_at`, `certified_to`: as told, None where not known. `is_hypothetical`: nothing is owed, and what is said holds if the relay stopped
     now. `growth_peak`, `growth_recent`: arrivals. `declared_check`, `measured_check`: the design, by the declared and
-    by the seen rate of a re-drive.
+    by the seen rate of a re-drive. `ends`: source, record and delivery, as they were last looked at.
+    `kept_since`: what the source may have deleted already was committed before, as declared; None: not declared. `holds_until`: until then the word stays as it is while nothing happens.
     """
 
     name: str
@@ -65,19 +57,10 @@ class PipelineHeadroom:
     is_hypothetical: bool
     declared_check: DesignCheck
     measured_check: DesignCheck
-
-
-@dataclass(frozen=True, slots=True)
-class _Owed:
-    """The open lost events that are `remembered`; `count`: those that nobody acknowledged. `oldest_at` None: of one of these no
-    commit time is known, or there is none.
-    """
-
-    remembered: int = 0
-    count: int = 0
-    oldest_at: datetime | None = None
-    gone_count: int = 0
-    is_whole: bool = True
+    ends: Mapping[str, EndSeen]
+    clocks: Clocks
+    holds_until: datetime
+    kept_since: datetime | None
 
 
 def pipeline_headroom(pipeline: Pipeline, now: datetime) -> PipelineHeadroom:
@@ -85,52 +68,38 @@ def pipeline_headroom(pipeline: Pipeline, now: datetime) -> PipelineHeadroom:
 
 
 def fleet_headroom(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, PipelineHeadroom]:
-    """By primary key. Four queries, whatever their number; `pipelines` with their ends."""
-    keys = [one.pk for one in pipelines]
-    spellings = {one.pk: source_spelling(one.source) for one in pipelines}
-    audits, runs, owed = _audits(keys, spellings), _runs(keys, now), _owed(keys)
-    return {
-        one.pk: _headroom(one, audits.get(one.pk, []), runs.get(one.pk, []), owed.get(one.pk, _Owed()), now)
-        for one in pipelines
-    }
+    """By primary key. Five queries, whatever their number, but for recoveries that would be split; `pipelines` with their ends."""
+    seen = seen_of(pipelines, now)
+    return {one.pk: _headroom(one, seen[one.pk], now) for one in pipelines}
 
 
-def _headroom(
-    pipeline: Pipeline, audits: Sequence[AuditSeen], runs: Sequence[RunSeen], owed: _Owed, now: datetime
-) -> PipelineHeadroom:
-    options = pipeline_options_parse(pipeline.options)
+def _headroom(pipeline: Pipeline, seen: Seen, now: datetime) -> PipelineHeadroom:
+    said, audits, owed = declarations_of(pipeline), seen.audits, seen.owed
+    options = said.options
     newest = next((one for one in audits if one.tells), None)
     is_current = newest is not None and (now - newest.read_at) <= timedelta(seconds=options["stale_after_seconds"])
     arrivals = arrivals_of(audits) if is_current else _stopped(arrivals_of(audits))
     certified = certified_to(audits, newest.frontier) if newest else None
-    is_dated = newest is not None and owed.remembered >= newest.lost and (owed.count == 0 or owed.oldest_at is not None)
-    since = anchor(owed.oldest_at, certified) if is_dated and owed.is_whole and certified else None
+    ends = {name: look for name in ENDS if (look := end_latest(audits, name)) is not None}
+    clocks = _clocks(said, ends)
+    since = _since(newest, owed, certified, clocks)
     is_hypothetical = newest is not None and newest.owed == 0 and owed.count == 0
-    pace = _pace(options, newest, arrivals, runs, owed, since, now)
-    error = options["clock_error_seconds"]
-    clock = None if error is None else Clock(error=timedelta(seconds=error))
-    source = options_parse(kind_get(pipeline.source.kind), pipeline.source.options)
-    record = options_parse(kind_get(pipeline.sink.kind), pipeline.sink.options)
-    fired = pipeline.fired_into
-    into = record if fired.pk == pipeline.sink_id else options_parse(kind_get(fired.kind), fired.options)
-    retention = kind_get(pipeline.source.kind).retention(source)
-    keeps = (_keeps(pipeline.sink.kind, record), _keeps(fired.kind, into))
+    whole = _pace(options, newest, arrivals, seen, since, now)
     archived = min(owed.gone_count, newest.archived) if newest else 0
-    terms = [
-        *declared.source_terms(source, retention, since, clock, owed.gone_count - archived, archived, now),
-        *declared.record_terms(record, keeps[0], since, clock, now),
-        *declared.memory_terms(into, keeps[1], since, clock, now, is_record=fired.pk == pipeline.sink_id),
-    ]
-    most = min(options["batch_limit"], into.get("batch_limit") or options["batch_limit"])
-    whole = pace
-    pace = pace_in_parts(terms, whole, now, most)
-    shortest = declared.shortest_horizon(source, retention, record, into, *keeps)
+    terms = _terms(said, audits, ends, clocks, since, (owed.gone_count - archived, archived), now)
+    pace = pace_in_parts(terms, whole, now, said.most)
+    if since is not None and owed.count > said.most and not archived:
+        terms = _in_parts(pipeline, terms, whole, owed, said, clocks, since)
+    shortest = declared.shortest_horizon(said.source, said.retention, said.record, said.into, *said.keeps)
+    found = headroom(terms, pace, now)
+    stale_at = [newest.read_at + timedelta(seconds=options["stale_after_seconds"])] if newest else []
+    changes = [*stale_at, *seen.forgotten_at]
     by_word, by_sight = options["replay_per_second"], pace.rate_per_second
     return PipelineHeadroom(
         name=pipeline.name,
         now=now,
         as_of=newest.read_at if newest else None,
-        found=headroom(terms, pace, now),
+        found=found,
         pace=pace,
         arrivals=arrivals,
         anchor=since,
@@ -139,22 +108,112 @@ def _headroom(
         is_hypothetical=is_hypothetical,
         declared_check=_design(options, *shortest, arrivals, by_word, whole.overhead),
         measured_check=_design(options, *shortest, arrivals, by_sight, whole.overhead),
+        ends=ends,
+        clocks=clocks,
+        holds_until=holds_until(found, pace, changes, now),
+        kept_since=now - purges if (purges := _seconds(said.source.get("purges_after_seconds"))) else None,
     )
+
+
+def _terms(
+    said: Declarations,
+    audits: Sequence[AuditSeen],
+    ends: Mapping[str, EndSeen],
+    clocks: Clocks,
+    since: datetime | None,
+    gone: tuple[int, int],
+    now: datetime,
+) -> list[Term]:
+    """`gone`: how many owed events are gone at the source, without those that the archive holds, and those that it holds."""
+    table = end_growth(audits, "source", "table_bytes")
+    terms = [
+        *declared.source_terms(said.source, said.retention, since, clocks.source, *gone, now, table),
+        *declared.record_terms(said.record, said.keeps[0], since, clocks.record, now),
+        *declared.memory_terms(said.into, said.keeps[1], since, clocks.into, now, is_record=said.is_record),
+    ]
+    if name := said.source.get("slot"):
+        growths = (end_growth(audits, "source", "wal_position"), said.source.get("disk_growth_bytes_per_hour"))
+        grows = max((one for one in growths if one is not None), default=None)
+        was_there, disk = slot_was_there(audits, name), said.source.get("disk_free_bytes")
+        terms += slot_terms(name, ends.get("source"), was_there, grows, disk, now)
+    return terms
+
+
+def _in_parts(
+    pipeline: Pipeline,
+    terms: Sequence[Term],
+    pace: Pace,
+    owed: Owed,
+    said: Declarations,
+    clocks: Clocks,
+    since: datetime,
+) -> list[Term]:
+    """The terms by age with an end for each part of the recovery, where what each part begins with is known.
+
+    Only where nothing is owed but what the ledger has dated: what grows until the start, or is suspected, has no date yet.
+    `pace`: with the overhead of one part.
+    """
+    if pace.growth_per_second != 0 or pace.owed != owed.count or not pace.rate_per_second or pace.overhead is None:
+        return list(terms)
+    count = math.ceil(owed.count / said.most)
+    begins = [clocks.brought_over(one) for one in part_begins(pipeline, said.most, count)]
+    if len(begins) != count:
+        return list(terms)
+    sizes = [min(said.most, owed.count - number * said.most) for number in range(count)]
+    takes = [pace.overhead + span(size / pace.rate_per_second) for size in sizes]
+    begun = [since, *(one for one in begins[1:] if one is not None)]
+    return [
+        replace(one, parts=tuple(Part(one.expires_at + (at - since), c) for at, c in zip(begun, takes, strict=True)))
+        if one.forgets in declared.BY_AGE and one.reach is Reach.KNOWN and one.expires_at is not None
+        else one
+        for one in terms
+    ]
+
+
+def _clocks(said: Declarations, ends: Mapping[str, EndSeen]) -> Clocks:
+    record = ends.get("record")
+    return clocks_of(ends.get("source"), record, record if said.is_record else ends.get("delivery"), said.clock)
+
+
+def _since(newest: AuditSeen | None, owed: Owed, certified: datetime | None, clocks: Clocks) -> datetime | None:
+    """From when on evidence is needed. None: something that is owed is not dated, or nothing is certified."""
+    if newest is None or certified is None or not owed.is_whole:
+        return None
+    is_dated = owed.remembered >= newest.lost and (owed.count == 0 or owed.oldest_at is not None)
+    return anchor(clocks.brought_over(owed.oldest_at), certified) if is_dated else None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """From when on a recovery, or the next reading, needs evidence, as of what is recorded; None: not known."""
+
+    since: datetime | None
+    clocks: Clocks
+
+
+def anchor_of(pipeline: Pipeline) -> Anchored:
+    """`pipeline` with its ends."""
+    audits = audits_seen([pipeline]).get(pipeline.pk, [])
+    newest = next((one for one in audits if one.tells), None)
+    certified = certified_to(audits, newest.frontier) if newest else None
+    ends = {name: look for name in ENDS if (look := end_latest(audits, name)) is not None}
+    clocks = _clocks(declarations_of(pipeline), ends)
+    return Anchored(_since(newest, owed_of([pipeline.pk]).get(pipeline.pk, Owed()), certified, clocks), clocks)
 
 
 def _pace(
     options: Mapping[str, Any],
     newest: AuditSeen | None,
     arrivals: Arrivals,
-    runs: Sequence[RunSeen],
-    owed: _Owed,
+    seen: Seen,
     since: datetime | None,
     now: datetime,
 ) -> Pace:
     """B and a. Where nothing is owed they are what they would be if the relay stopped now; where the relay is seen to
     deliver, B does not grow; else everything that came in since the last audit is owed, too."""
     peak = arrivals.peak_per_second
-    count = max(newest.owed if newest else 0, owed.count)
+    count = max(newest.owed if newest else 0, seen.owed.count)
+    overhead = overhead_of(seen.runs)
     if count and arrivals.is_delivering:
         growth: float | None = 0.0
     else:
@@ -165,10 +224,11 @@ def _pace(
     return Pace(
         owed=count,
         growth_per_second=growth if newest else None,
-        rate_per_second=redrive_rate(runs),
-        overhead=overhead_of(runs),
+        rate_per_second=redrive_rate(seen.runs),
+        overhead=seen.drilled if overhead is None else overhead,
         margin=_seconds(options["margin_seconds"]),
         operator_delay=_seconds(options["operator_delay_seconds"]),
+        is_overhead_drilled=overhead is None and seen.drilled is not None,
     )
 
 
@@ -195,98 +255,5 @@ def _stopped(arrivals: Arrivals) -> Arrivals:
     return Arrivals(arrivals.peak_per_second, arrivals.recent_per_second, False)
 
 
-def _keeps(kind_name: str, options: Mapping[str, Any]) -> bool:
-    return declared.keeps_for_good(kind_get(kind_name).declares(options))
-
-
 def _seconds(number: int | None) -> timedelta | None:
     return None if number is None else timedelta(seconds=number)
-
-
-def _audits(keys: Sequence[int], spellings: Mapping[int, Spelling]) -> dict[int, list[AuditSeen]]:
-    """Those that are not void, newest reading first."""
-    columns = ("pipeline_id", "started_at", "record_read_at", "is_scheduled", "status", "obligation_count")
-    more = ("accepted_count", "lost_count", "frontier", "lanes")
-    rank = Window(RowNumber(), partition_by=F("pipeline_id"), order_by=F("record_read_at").desc())
-    ranked = Audit.objects.filter(pipeline_id__in=keys, void_since__isnull=True).exclude(frontier={})
-    rows = ranked.annotate(rank=rank).filter(rank__lte=AUDITS_LOOKED_AT).order_by("-record_read_at")
-    found: dict[int, list[AuditSeen]] = {}
-    for row in rows.values(*columns, *more):
-        found.setdefault(row["pipeline_id"], []).append(_seen(row, spellings[row["pipeline_id"]]))
-    return found
-
-
-def _seen(row: Mapping[str, Any], spelling: Spelling) -> AuditSeen:
-    lanes: Mapping[str, Mapping[str, Any]] = row["lanes"]
-    heads = _heads(lanes, spelling)
-    above = sum(int(one.get("above_frontier_owed") or 0) for one in lanes.values())
-    return AuditSeen(
-        started_at=row["started_at"],
-        read_at=row["record_read_at"],
-        is_scheduled=row["is_scheduled"],
-        tells=row["status"] != Status.UNKNOWN,
-        obligations=row["obligation_count"],
-        accepted=row["accepted_count"],
-        lost=row["lost_count"],
-        owed=above + (0 if row["status"] == Status.ACKNOWLEDGED else row["lost_count"]),
-        frontier=frontier_from_row(row["frontier"]),
-        heads=heads,
-        archived=sum(int(one.get("lost_archived") or 0) for one in lanes.values()),
-    )
-
-
-def _heads(lanes: Mapping[str, Mapping[str, Any]], spelling: Spelling) -> dict[str, Coordinate | None]:
-    """Empty where one cannot be told: in another spelling than the source's of today, or not kept."""
-    try:
-        return {
-            lane: coordinate_parse(one["head_says"], spelling) if one["head_says"] else None
-            for lane, one in lanes.items()
-        }
-    except (KeyError, BadCoordinate):
-        return {}
-
-
-def _runs(keys: Sequence[int], now: datetime) -> dict[int, list[RunSeen]]:
-    """Finished recoveries of one part that fired, newest first."""
-    rank = Window(RowNumber(), partition_by=F("pipeline_id"), order_by=F("finished_at").desc())
-    finished = Recovery.objects.filter(
-        pipeline_id__in=keys,
-        state=RecoveryState.FINISHED,
-        finished_at__gte=now - RECENT,
-        batches=1,
-        claimed_at__isnull=False,
-        fired_at__isnull=False,
-        landed_count__gt=0,
-    )
-    columns = ("pipeline_id", "created_at", "claimed_at", "fired_at", "finished_at", "landed_count")
-    found: dict[int, list[RunSeen]] = {}
-    for key, *row in finished.annotate(rank=rank).filter(rank__lte=RUNS_LOOKED_AT).values_list(*columns):
-        found.setdefault(key, []).append(RunSeen(*row))
-    return found
-
-
-def _owed(keys: Sequence[int]) -> dict[int, _Owed]:
-    still = Q(is_acknowledged=False)
-    rows = (
-        LedgerItem.objects.filter(pipeline_id__in=keys, settled_at__isnull=True, word=ItemWord.LOST)
-        .order_by()
-        .values("pipeline_id")
-        .annotate(
-            remembered=Count("pk"),
-            count=Count("pk", filter=still),
-            oldest=Min("committed_at", filter=still),
-            undated=Count("pk", filter=still & Q(committed_at__isnull=True)),
-            gone=Count("pk", filter=still & Q(is_content_gone=True)),
-        )
-    )
-    partial = set(
-        LedgerLane.objects.filter(pipeline_id__in=keys, void_since__isnull=True, is_whole=False).values_list(
-            "pipeline_id", flat=True
-        )
-    )
-    found = {key: _Owed(is_whole=False) for key in partial}
-    for row in rows:
-        oldest = None if row["undated"] else row["oldest"]
-        key = row["pipeline_id"]
-        found[key] = _Owed(row["remembered"], row["count"], oldest, row["gone"], key not in partial)
-    return found

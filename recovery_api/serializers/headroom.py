@@ -39,9 +39,26 @@ class HeadroomPaceShape(serializers.Serializer):
     is_delivering = serializers.BooleanField()
     redrive_per_second = maybe(serializers.CharField, help_text="The slowest recent one; null: none was seen.")
     overhead_seconds = maybe(WideField)
+    is_overhead_drilled = serializers.BooleanField(
+        help_text="No recovery showed it: a whole run of drills took so long."
+    )
+    says = texts("What of it is known, in sentences.")
     margin_seconds = maybe(WideField)
     operator_delay_seconds = maybe(WideField)
     missing = texts("What is neither declared nor was seen.")
+
+
+class HeadroomEndShape(serializers.Serializer):
+    """An end, as the last audit that looked saw it."""
+
+    end = serializers.CharField(help_text="source, record or delivery.")
+    read_at = Moment()
+    clock_ahead_seconds = maybe(serializers.CharField, help_text="Of the control database's clock; null: not measured.")
+    clock_error_seconds = maybe(
+        serializers.CharField, help_text="By how much that may be wrong; all of it is taken off."
+    )
+    table_bytes = maybe(WideField)
+    says = serializers.CharField()
 
 
 class DesignStepShape(serializers.Serializer):
@@ -85,4 +102,5 @@ class HeadroomShape(serializers.Serializer):
     certified_to = maybe(Moment)
     terms = HeadroomTermShape(many=True)
     pace = HeadroomPaceShape()
+    ends = HeadroomEndShape(many=True)
     design = DesignsShape()

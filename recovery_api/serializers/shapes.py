@@ -17,13 +17,9 @@ from recovery_api.models import (
     GenerationFate,
     GenerationPurpose,
     PlanState,
-    RecoveryOutcome,
-    RecoveryState,
-    Wanted,
 )
 from recovery_api.serializers.headroom import HeadroomShortShape
 from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
-from recovery_api.serializers.work import ErrorShape, IntentShape
 
 
 class ProblemShape(serializers.Serializer):
@@ -139,6 +135,7 @@ class StatusShape(serializers.Serializer):
     says = serializers.CharField(allow_blank=True)
     exit_code = serializers.IntegerField(help_text="As of the commands.")
     is_stale = serializers.BooleanField()
+    is_expired = serializers.BooleanField(help_text="An end may have forgotten what the last audit rests on.")
     given = texts("What an exactly once at f rests on besides what was read.")
     audit = maybe(serializers.UUIDField)
     audited_at = maybe(Moment)
@@ -181,11 +178,17 @@ class EvidenceShape(serializers.Serializer):
 class AuditShape(serializers.Serializer):
     audit = serializers.UUIDField()
     pipeline = serializers.CharField()
-    status = serializers.ChoiceField(AuditStatus.values)
+    status = serializers.ChoiceField(
+        AuditStatus.values, help_text="As it reads now: unknown once its evidence expired."
+    )
+    status_found = serializers.CharField(help_text="The same words, as it was recorded.")
     says = serializers.CharField(allow_blank=True)
     exit_code = serializers.IntegerField(
         help_text="0 exactly once, 1 owed or hazard, 3 unknown, 4 given or by identity."
     )
+    evidence_until = maybe(Moment, help_text="When an end may forget what it rests on; null: no such moment is known.")
+    evidence_says = serializers.CharField(allow_blank=True)
+    is_expired = serializers.BooleanField()
     is_full = serializers.BooleanField()
     is_scheduled = serializers.BooleanField(help_text="Its schedule asked: judged at what was pinned a window before.")
     is_void = serializers.BooleanField(help_text="The sink was restored since, or its ground was refuted.")
@@ -265,50 +268,6 @@ class PlanShape(serializers.Serializer):
     approved_at = maybe(Moment)
     created_at = Moment()
     computed_at = maybe(Moment)
-
-
-class RecoveryShape(serializers.Serializer):
-    recovery = serializers.UUIDField()
-    plan = serializers.UUIDField()
-    pipeline = serializers.CharField()
-    state = serializers.ChoiceField(RecoveryState.values)
-    outcome = maybe(serializers.ChoiceField, choices=RecoveryOutcome.values)
-    says = serializers.CharField(allow_blank=True)
-    frontier = maybe(serializers.CharField)
-    generation = maybe(WideField)
-    part = serializers.IntegerField()
-    parts = serializers.IntegerField()
-    armed = maybe(WideField)
-    landed = WideField()
-    absorbed = WideField()
-    altered = WideField()
-    start = maybe(Anything, help_text="Where the next relay run starts, as held, by lane.")
-    wanted = serializers.ChoiceField(Wanted.values, help_text="What a person asked last.")
-    steering = serializers.ChoiceField(
-        ["running", "pause asked", "paused", "stop asked", "finished"], help_text="What is so."
-    )
-    steering_says = serializers.CharField(allow_blank=True)
-    problem = maybe(ErrorShape, help_text="Why its work failed; it waits to be settled.")
-    reason = serializers.CharField()
-    attestations = texts()
-    attested = things("The same, each with name, text, given, since, by, attested_by, attested_at.")
-    requested_by = serializers.CharField()
-    certificate = maybe(Anything, help_text="Exactly what its digest was taken of.")
-    certificate_digest = serializers.CharField(allow_blank=True)
-    certificate_is_void = serializers.BooleanField()
-    certificate_void_says = serializers.CharField()
-    created_at = Moment()
-    fired_at = maybe(Moment)
-    finished_at = maybe(Moment)
-    work = maybe(IntentShape, help_text="The live intent; null: nobody has to do anything now.")
-
-
-class CertificateShape(serializers.Serializer):
-    recovery = serializers.UUIDField()
-    certificate = Anything(help_text="Exactly what its digest was taken of: numbers are numbers here.")
-    certificate_digest = serializers.CharField(help_text="SHA-256 of the JSON with sorted members, `, ` and `: `.")
-    certificate_is_void = serializers.BooleanField()
-    certificate_void_says = serializers.CharField()
 
 
 class GenerationShape(serializers.Serializer):

@@ -9,14 +9,19 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.outcomes import Status
 from recovery_api.domain.schedules import Pin, PinnedLane
 from recovery_api.domain.statuses import readings_standing
 from recovery_api.models import Audit, AuditStatus, EventKind, Intent, IntentAction, IntentState, Pipeline, Recovery
 from recovery_api.selectors.audits import audit_readings
+from recovery_api.selectors.evidence import verdict_evidence
+from recovery_api.selectors.headroom import Anchored, PipelineHeadroom, anchor_of, pipeline_headroom
+from recovery_api.selectors.headroom_figures import events_newest
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
+from recovery_api.services.headroom import headroom_keep
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.ledger import Learnt, ledger_merge
 from recovery_api.services.schedules import schedule_record
@@ -96,6 +101,7 @@ def audit_record(
     actor = intent.taken_by if intent else (recovery.requested_by if recovery else "worker")
     with constraints_mapped("recording the audit"), transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)  # two readings that end at once: one order
+        before = anchor_of(pipeline)
         audit = Audit.objects.create(
             pipeline=pipeline,
             intent=intent,
@@ -116,6 +122,7 @@ def audit_record(
         if learnt is not None:
             ledger_merge(pipeline, audit, learnt)
         audit_listing_record(audit, listing)
+        found = _evidence_settle(audit, before, now)
         data: Mapping[str, Any] = {
             "status": status,
             "lost": str(audit.lost_count),
@@ -135,9 +142,20 @@ def audit_record(
                 generation=generation,
                 data=data,
             )
+        headroom_keep([(pipeline, found)], events_newest([pipeline.pk]))
         if intent is not None and intent.action == IntentAction.AUDIT:
             intent_finish(intent, {"audit": str(audit.id), "status": status, "exit_code": exit_code}, now)
     return audit
+
+
+def _evidence_settle(audit: Audit, before: Anchored, now: datetime) -> PipelineHeadroom:
+    """Fix until when its evidence lasts, from what is declared now: who declares something else later changes no verdict."""
+    found = pipeline_headroom(audit.pipeline, now)
+    after = Anchored(found.anchor, found.clocks)
+    lasts = verdict_evidence(audit.pipeline, Status(audit.status), before, after, now)
+    audit.evidence_until, audit.evidence_says = lasts.until, lasts.says
+    audit.save(update_fields=["evidence_until", "evidence_says"])
+    return found
 
 
 def _is_news(audit: Audit) -> bool:

@@ -153,6 +153,7 @@ def recovery_finish(
                 "says": says,
                 "certificate": dict(certificate) if certificate is not None else None,
                 "certificate_digest": certificate_digest,
+                "certificate_evidence_until": _evidence_until(certificate),
                 "finished_at": now,
                 "moved_at": now,
                 "progress": None,
@@ -171,6 +172,12 @@ def recovery_finish(
         if intent is not None:
             intent_finish(intent, {"recovery": str(recovery.id), "outcome": outcome}, now)
     return _keep(recovery, written)
+
+
+def _evidence_until(certificate: Mapping[str, Any] | None) -> datetime | None:
+    """As the certificate itself says it."""
+    until = (certificate or {}).get("evidence_until")
+    return datetime.fromisoformat(until) if until else None
 
 
 def recovery_want(
@@ -254,6 +261,7 @@ def _reopen(recovery: Recovery, actor: str, now: datetime) -> None:
     has_fired = recovery.fired_at is not None and recovery.batch_index >= recovery.batches
     to = RecoveryState.VERIFYING if has_fired else RecoveryState.SETTLING
     fields = {"state": to, "outcome": None, "finished_at": None, "moved_at": now, "certificate": None}
+    fields["certificate_evidence_until"] = None
     _write(recovery, {"state": RecoveryState.FINISHED, "outcome": RecoveryOutcome.UNKNOWN}, fields)
     event_append(
         EventKind.STEP,

@@ -15,11 +15,11 @@ from rest_framework.response import Response
 
 from recovery_api.domain.access import permissions_of
 from recovery_api.exceptions import PROBLEMS, TYPE_BASE, Problem
-from recovery_api.rows import token_as_row
 from recovery_api.schema import operation
 from recovery_api.serializers.about import PersonShape, ProblemKindShape, WhereShape
 from recovery_api.serializers.fields import Query, nearest_says
 from recovery_api.serializers.shapes import page_of
+from recovery_api.token_rows import token_as_row
 from recovery_api.views.base import ApiView, answer
 from recovery_api.views.paging import paged
 from recovery_api.views.permission import actor, roles

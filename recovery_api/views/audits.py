@@ -16,12 +16,14 @@ from recovery_api.domain.words import words
 from recovery_api.models import Audit, AuditStatus
 from recovery_api.rows import audit_as_row, finding_as_row
 from recovery_api.schema import operation
-from recovery_api.selectors.audits import audit_get, audit_list
+from recovery_api.selectors.audits import audit_get, audit_list, audits_reading
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter, finding_list
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
 from recovery_api.serializers.members import WideField
-from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, IntentShape, page_of
+from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.audits import audit_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
@@ -55,10 +57,15 @@ class Audits(ApiView):
     )
     def get(self, request: Request) -> Response:
         found = audit_list(filtered_pipeline(self.asked)).defer("findings")
+        now = now_get()
         if "status" in self.asked:
-            found = found.filter(status=self.asked["status"])
+            found = audits_reading(found, self.asked["status"], now)
         return page(
-            request, self.asked, found, ("-finished_at", "-id"), lambda audit: audit_as_row(audit, has_findings=False)
+            request,
+            self.asked,
+            found,
+            ("-finished_at", "-id"),
+            lambda audit: audit_as_row(audit, now, has_findings=False),
         )
 
     @operation(
@@ -81,7 +88,7 @@ class Audits(ApiView):
 class AuditOne(ApiView):
     @operation("show_audit", "One audit: verdict, counts, evidence.", answer=AuditShape, errors=[404], tag="audits")
     def get(self, request: Request, audit_id: str) -> Response:
-        return answer(audit_as_row(audit_get(audit_id), has_findings=False))
+        return answer(audit_as_row(audit_get(audit_id), now_get(), has_findings=False))
 
 
 FINDINGS = {
@@ -115,7 +122,7 @@ class AuditFindings(ApiView):
     def get(self, request: Request, audit_id: str) -> Response:
         audit = audit_get(audit_id)
         found = finding_list(audit, _filter(audit, self.asked))
-        row = audit_as_row(audit, has_findings=False)
+        row = audit_as_row(audit, now_get(), has_findings=False)
         more = {"audit": row["audit"], "is_whole": audit.evidence_rows <= audit.listed_count}
         spelling = source_spelling(audit.pipeline.source)
         return page(

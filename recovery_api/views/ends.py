@@ -18,7 +18,8 @@ from recovery_api.schema import operation
 from recovery_api.selectors.ends import sink_get, sink_list, source_get, source_list
 from recovery_api.serializers.about import KindShape, PresetShape
 from recovery_api.serializers.fields import Body, Choice, Name, OptionsField, Query, Text
-from recovery_api.serializers.shapes import IntentShape, SinkShape, SourceShape, page_of
+from recovery_api.serializers.shapes import SinkShape, SourceShape, page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.ends import (
     connection_test_request,
     sink_create,

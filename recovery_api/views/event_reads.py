@@ -15,7 +15,7 @@ from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import event_content_get
 from recovery_api.serializers.fields import Body, Text
-from recovery_api.serializers.shapes import IntentShape
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.event_reads import event_content_downloaded, event_read_request
 from recovery_api.views.base import ApiView, accepted
 from recovery_api.views.idempotent import idempotent

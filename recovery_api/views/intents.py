@@ -14,7 +14,8 @@ from recovery_api.rows import intent_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.intents import intent_get, intent_list
 from recovery_api.serializers.fields import Choice, FlagWord, Name
-from recovery_api.serializers.shapes import IntentShape, page_of
+from recovery_api.serializers.shapes import page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.intents import intent_withdraw
 from recovery_api.views.base import ApiView, answer, filtered_pipeline
 from recovery_api.views.idempotent import idempotent

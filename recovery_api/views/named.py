@@ -13,7 +13,7 @@ from recovery_api.models import Intent
 from recovery_api.rows import Row
 from recovery_api.schema import operation
 from recovery_api.serializers.fields import Body, Name
-from recovery_api.serializers.shapes import IntentShape
+from recovery_api.serializers.work import IntentShape
 from recovery_api.views.base import ApiView, accepted, answer
 from recovery_api.views.idempotent import idempotent
 

@@ -33,11 +33,11 @@ from recovery_api.serializers.shapes import (
     ClaimShape,
     FrontiersShape,
     GenerationShape,
-    IntentShape,
     PipelineShape,
     StatusShape,
     page_of,
 )
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire

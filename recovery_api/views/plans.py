@@ -17,7 +17,8 @@ from recovery_api.selectors.findings import plan_listing
 from recovery_api.selectors.plans import plan_get, plan_list
 from recovery_api.serializers.fields import Body, Choice, Name, Text
 from recovery_api.serializers.members import WideField
-from recovery_api.serializers.shapes import FindingShape, IntentShape, PlanShape, page_of
+from recovery_api.serializers.shapes import FindingShape, PlanShape, page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.utils import timezone
@@ -13,10 +14,13 @@ from recovery_api.domain.errors import NotFound
 from recovery_api.models import Recovery, RecoveryOutcome, RecoveryState, Wanted
 from recovery_api.rows import Row, intent_as_row, recovery_as_row
 from recovery_api.schema import operation
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.plans import plan_get
 from recovery_api.selectors.recoveries import recovery_by_id, recovery_list, with_live_work
 from recovery_api.serializers.fields import Body, Choice, Name, Text, TextList
-from recovery_api.serializers.shapes import CertificateShape, IntentShape, RecoveryShape, page_of
+from recovery_api.serializers.recoveries import CertificateShape, RecoveryShape
+from recovery_api.serializers.shapes import page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request, recovery_want
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
@@ -61,7 +65,10 @@ class Recoveries(ApiView):
         for name in ("state", "outcome"):
             if name in self.asked:
                 found = found.filter(**{name: self.asked[name]})
-        return page(request, self.asked, with_live_work(found), ("-created_at", "-id"), recovery_row)
+        now = now_get()
+        return page(
+            request, self.asked, with_live_work(found), ("-created_at", "-id"), lambda one: recovery_row(one, now)
+        )
 
     @operation(
         "apply_plan",
@@ -174,19 +181,18 @@ class RecoveryCertificate(ApiView):
         tag="recoveries",
     )
     def get(self, request: Request, recovery_id: str) -> Response:
-        row = recovery_as_row(recovery_by_id(recovery_id))
+        row = recovery_as_row(recovery_by_id(recovery_id), now_get())
         if row["certificate"] is None:
             now_is = row["outcome"] or row["state"]
             raise NotFound(f"A certificate of recovery {recovery_id}", "the control database", f"It is {now_is}.")
-        names = ("recovery", "certificate", "certificate_digest", "certificate_is_void", "certificate_void_says")
-        return answer({name: row[name] for name in names})
+        return answer({name: row[name] for name in CertificateShape().fields})
 
 
-def recovery_row(recovery: Recovery) -> Row:
+def recovery_row(recovery: Recovery, now: datetime) -> Row:
     """A recovery with its live intent, which `with_live_work` has looked up."""
     live = getattr(recovery, "live_work", [])
-    return {**recovery_as_row(recovery), "work": intent_as_row(live[0]) if live else None}
+    return {**recovery_as_row(recovery, now), "work": intent_as_row(live[0]) if live else None}
 
 
 def _row(recovery: Recovery) -> Row:
-    return recovery_row(with_live_work(recovery_list()).get(pk=recovery.pk))
+    return recovery_row(with_live_work(recovery_list()).get(pk=recovery.pk), now_get())

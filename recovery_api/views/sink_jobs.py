@@ -14,7 +14,8 @@ from recovery_api.schema import operation
 from recovery_api.selectors.drills import drill_list
 from recovery_api.selectors.ends import sink_get
 from recovery_api.serializers.fields import Body, Flag, Text, TextList, Whole
-from recovery_api.serializers.shapes import DrillShape, IntentShape, SinkShape, page_of
+from recovery_api.serializers.shapes import DrillShape, SinkShape, page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.drills import drill_request, drill_schedule
 from recovery_api.services.sink_jobs import sink_install_request, sink_read_request
 from recovery_api.services.sinks import sink_settle_request

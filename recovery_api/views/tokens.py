@@ -11,13 +11,14 @@ from rest_framework.response import Response
 
 from recovery_api.domain.access import Permission, Role
 from recovery_api.models import Token
-from recovery_api.rows import Row, token_as_row
+from recovery_api.rows import Row
 from recovery_api.schema import operation
 from recovery_api.selectors.tokens import token_gives, token_list, token_visible
 from recovery_api.serializers.about import EndedShape, NewTokenShape, TokenShape
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, Whole
 from recovery_api.serializers.shapes import page_of
 from recovery_api.services.tokens import DAYS, DAYS_MOST, token_create, token_revoke, tokens_end
+from recovery_api.token_rows import token_as_row
 from recovery_api.views.base import ApiView, answer
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page

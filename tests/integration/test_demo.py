@@ -147,7 +147,13 @@ def test_the_demo_leaves_an_incident_with_the_pages_up_until_somebody_ends_it(
             env=environment,
             check=False,
         )
-        assert json.loads(shown.stdout)["status"]["status"] == "owed", shown.stderr
+        status = json.loads(shown.stdout)["status"]
+        assert status["status"] == "owed", shown.stderr
+        headroom = status[
+            "headroom"
+        ]  # every memory is declared; no recovery has shown a rate there, so only the start is a bound
+        assert headroom["is_bound"] and headroom["left_seconds"] > 0, headroom
+        assert re.fullmatch(r"\d.* left; decide by at most .+ UTC", headroom["short"]), headroom
         os.killpg(demo.pid, signal.SIGINT)
         demo.stdout.read()
         assert demo.wait() == 0

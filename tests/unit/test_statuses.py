@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -157,3 +158,28 @@ def test_overdue_is_unknown_and_says_since_when_whatever_the_last_audit_found() 
     assert "Nothing is known." in decide([], overdue_since=since, advice="Run it.").says
     running = RecoveryRun("r", "firing", None)
     assert decide([reading(9, "exactly_once", 50)], running, overdue_since=since).status is Status.RUNNING
+
+
+def lasting(one: RecordReading, minute: int) -> RecordReading:
+    """Its evidence lasts until so many minutes ago."""
+    return replace(one, evidence_until=NOW - timedelta(minutes=minute))
+
+
+def test_reading_whose_evidence_expired_is_unknown_and_says_what_it_found() -> None:
+    found = decide([lasting(reading(1, "exactly_once", 50, says="Exactly once at 50."), 0)])
+    assert (found.status, found.is_expired, found.is_stale) == (Status.UNKNOWN, True, False)
+    assert found.says.startswith("Unknown: its evidence expired at ") and "Exactly once at 50." in found.says
+    assert not decide([lasting(reading(1, "exactly_once", 50), -1)]).is_expired
+
+
+def test_expired_deep_success_is_not_hidden_by_a_shallow_one_that_lasts() -> None:
+    found = decide([lasting(reading(5, "exactly_once", 50), 1), reading(1, "exactly_once", 40)])
+    assert found.is_expired and found.status is Status.UNKNOWN
+
+
+def test_expired_reading_hides_nothing_that_is_owed_and_lasts() -> None:
+    assert decide([lasting(reading(5, "exactly_once", 50), 1), reading(1, "owed", 40)]).status is Status.OWED
+
+
+def test_stale_and_expired_reads_expired() -> None:
+    assert decide([lasting(reading(20, "owed", 50), 1)]).is_expired

@@ -33,6 +33,8 @@ ADMINISTRATOR = "FENCEPOST_END_DEMO_ADMINISTRATOR"
 """The variable that holds the address of whoever installs the kit, for as long as that takes."""
 ON_THE_ENGINE = {"FENCEPOST_IN_PROCESS_ROWS": "0"}
 """The demo shows the way of large sides, and says so: its few events would be worked on in the worker's own process."""
+HURRY = ("--option", "margin_seconds=600", "--option", "operator_delay_seconds=1800")
+"""By when a recovery must have ended before an end forgets, and how long it takes somebody to see that one is needed."""
 TESTED = ("--timeout", "300")
 """Seconds for a connection test: a worker that has just been started on a busy machine takes its time."""
 
@@ -81,7 +83,7 @@ class Operator:
         self._run("sinks", "add", "--file", self._file("sink"), *TESTED, "--actor", ON_CALL)
         ends = ("--source", world.end_name("orders"), "--sink", world.end_name("mail"))
         rule = ("--author-may-approve",) if author_may_approve else ("--option", "approval_by_command=true")
-        self._run("pipelines", "add", world.pipeline, *ends, *rule, *TESTED, "--actor", ON_CALL)
+        self._run("pipelines", "add", world.pipeline, *ends, *rule, *HURRY, *TESTED, "--actor", ON_CALL)
 
     def audit(self, frontier: int | None = None) -> Said:
         """A verdict, whatever it is but unknown. Without a frontier: at the safe one."""

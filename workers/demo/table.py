@@ -70,6 +70,7 @@ class TableWorld(World):
             "content": "content",
             "accepted_at": "accepted_at",
             "is_effect": True,
+            **self.disk(),
         }
 
     def mail_build(self, mail: psycopg.Connection, owner: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ MARK = "Made by the Fencepost demo; it may be dropped."
 ROLES = ("orders_app", "orders_relay", "orders_auditor", "mail_relay", "mail_recoverer", "mail_driller")
 RELAY = "letters"
 """The relay's name, at the sink and in its cursor table."""
+
+GROWTH_BYTES_AN_HOUR = 2**30
+"""More than its writers could fill an hour with."""
 
 ORDERS_TABLES = """
 CREATE SCHEMA {schema};
@@ -134,10 +138,20 @@ class World:
             "op": "op",
             "key": "key",
             "content": "content",
+            "committed_at": "created_at",
             "share_lock": True,
             "cursor_table": "relay_cursor",
             "cursor_columns": ["position"],
             "cursor_where": {"relay": RELAY},
+            **self.disk(),
+        }
+
+    def disk(self) -> dict[str, int]:
+        """What the owner of an end that deletes nothing declares of its disk: half of what is free now stays free, and an
+        hour takes no more than so much."""
+        return {
+            "disk_free_bytes": shutil.disk_usage(self.credentials).free // 2,
+            "disk_growth_bytes_per_hour": GROWTH_BYTES_AN_HOUR,
         }
 
     def sink_options(self) -> dict[str, Any]:
@@ -151,6 +165,7 @@ class World:
             "target": "letters",
             "target_key": "number",
             "target_columns": {"customer": "customer", "cents": "cents", "state": "state"},
+            **self.disk(),
         }
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from recovery_api.domain.errors import AccessDenied, FencepostError
 from recovery_api.domain.frontiers import frontier_from_row
@@ -33,6 +32,7 @@ from workers.recovery.ends import (
     sink_compare,
 )
 from workers.recovery.following import epoch_of, learned_keep
+from workers.recovery.looking import ends_look
 from workers.recovery.pinning import pin_of
 from workers.recovery.verdicts import audit_write
 
@@ -43,7 +43,7 @@ def audit_run(intent: Intent, report: Any) -> None:
     Where the login may not read the record, that is what it records: unknown.
     Raises: FrontierRefused; Unreachable and other transient errors, after which the intent is offered again.
     """
-    started_at = timezone.now()
+    started_at = now_get()
     try:
         _audit(intent, report, started_at)
         if intent.arguments.get("is_scheduled"):
@@ -67,7 +67,7 @@ def audit_denied(intent: Intent, error: AccessDenied, started_at: datetime) -> N
 
     Waiting plans lapse: a sink whose record cannot be read is another one than they were made for.
     """
-    now, pipeline = timezone.now(), intent.pipeline
+    now, pipeline = now_get(), intent.pipeline
     with transaction.atomic():
         plans_lapse(pipeline, because="The sink's record may not be read any more.", actor=intent.taken_by, now=now)
         audit_record(
@@ -110,7 +110,7 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     unneeded = archived.parts if archived else []
     try:
         report(step="recording")
-        paths = paths_read(pipeline)
+        paths, ends = paths_read(pipeline), ends_look(found)
         with transaction.atomic():
             audit = audit_write(
                 pipeline,
@@ -120,6 +120,7 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
                 paths=paths,
                 intent=intent,
                 archived=archived,
+                ends=ends,
             )
             learned_keep(pipeline, found, epoch)
             another = archive_keep(pipeline, audit, archived, now_get())

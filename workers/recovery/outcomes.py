@@ -28,6 +28,7 @@ from workers.evidence.read import Evidence
 from workers.evidence.store import parts_of
 from workers.recovery.archiving import fired_from_archive
 from workers.recovery.ends import paths_read
+from workers.recovery.looking import ends_look
 from workers.recovery.verdicts import audit_write, lane_verdicts, total_says
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
@@ -87,6 +88,7 @@ def verification_record(
         intent=intent,
         recovery=recovery,
         attested=attested,
+        ends=ends_look(found),
     )
 
 
@@ -239,6 +241,8 @@ def certificate_make(recovery: Recovery, outcome: str, says: str) -> dict[str, A
         },
         "made_at": timezone.now().isoformat(),
         "evidence_lasts": plan_strategy(plan).evidence_lasts,
+        "evidence_until": audit and audit.evidence_until and audit.evidence_until.isoformat(),
+        "evidence_says": audit.evidence_says if audit else "",
     }
 
 

@@ -28,6 +28,7 @@ from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.strategies.attested import ATTESTED, attestations_asked
 from recovery_api.domain.verdicts import Total, verdict_total
 from recovery_api.models import Intent
+from recovery_api.selectors.clock import now_get
 from recovery_api.services.plans import plan_record, plan_refuse, plan_start
 from workers.evidence.batch import batch_of_part, batch_without, parts_split, unrepresentable_read
 from workers.evidence.ranges import MeetSpec
@@ -43,6 +44,7 @@ from workers.recovery.ends import (
     sink_compare,
 )
 from workers.recovery.listing import classes_count, listing_rows
+from workers.recovery.looking import ends_look
 from workers.recovery.verdicts import audit_write, evidence_digest, lane_verdicts, total_says, weaknesses
 from workers.spark.jobs.redrive import batch_inspect, later_keys_count
 
@@ -52,7 +54,7 @@ def plan_run(intent: Intent, report: Any) -> None:
 
     Raises: FrontierRefused (the plan is refused with it); transient errors, after which the intent is offered again.
     """
-    started_at = timezone.now()
+    started_at = now_get()
     plan = plan_start(intent.plan)
     pipeline = plan.pipeline
     sink = record_of(pipeline)
@@ -123,7 +125,14 @@ def plan_run(intent: Intent, report: Any) -> None:
         transaction.atomic()
     ):  # what the plan's reading shows is knowledge of the pipeline, whatever becomes of the plan
         fields["audit"] = audit_write(
-            pipeline, found, started_at=started_at, is_full=False, paths=paths, intent=intent, but=plan
+            pipeline,
+            found,
+            started_at=started_at,
+            is_full=False,
+            paths=paths,
+            intent=intent,
+            but=plan,
+            ends=ends_look(found),
         )
         if verdict is PlanVerdict.REFUSED:
             assert refusal is not None

@@ -10,12 +10,14 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import FencepostError, Refused
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.models import Intent, Recovery, Sink
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.registry import delivery_make, record_make
 from workers.evidence.read import evidence_read
 from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
+from workers.recovery.looking import ends_look
 from workers.recovery.strategies import recovery_run
 from workers.recovery.verdicts import audit_write
 
@@ -52,12 +54,14 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
     if Ability.FENCED in abilities_of(sink.kind, sink.options):
         report(step="raising the counter", says=f"above {finding.counter_floor}")
         delivery_make(sink.kind, sink.options, Ability.FENCED).counter_raise(finding.counter_floor + 1)
-    started_at = timezone.now()
+    started_at = now_get()
     request = request_make(pipeline, evidence_directory("audits", str(intent.id)), is_rebased=True)
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     paths = paths_read(pipeline)
-    audit = audit_write(pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent)
+    audit = audit_write(
+        pipeline, found, started_at=started_at, is_full=True, paths=paths, intent=intent, ends=ends_look(found)
+    )
     sink_clear(
         sink,
         record.said(),

@@ -22,6 +22,7 @@ from recovery_api.domain.kinds import Retention, gaps_of, retention_of
 from recovery_api.domain.statuses import given_says
 from recovery_api.domain.verdicts import LANES_SAID, Below, LaneCounts, Total, Verdict, verdict_total
 from recovery_api.models import Audit, Intent, Pipeline, Plan, Recovery
+from recovery_api.selectors.clock import now_get
 from recovery_api.services.audits import FINDINGS_PAGE, audit_record
 from recovery_api.services.grounds import ground_refute
 from recovery_api.services.omissions import omissions_accepted
@@ -58,12 +59,13 @@ def audit_write(
     but: Plan | None = None,
     attested: Sequence[str] = (),
     archived: Archived | None = None,
+    ends: Mapping[str, Any] | None = None,
 ) -> Audit:
     """The audit of `found`, recorded: verdict, positions, counts and evidence in one transaction.
 
     `paths`: the ways into record or target that pass admission by, as the sink names them. `but`: the plan that this
     reading was made for, which late rows do not void. `attested`: what a verdict of a recovery without a fence rests on.
-    `archived`: what of it came to the archive; None: the pipeline has none.
+    `archived`: what of it came to the archive; None: the pipeline has none. `ends`: what they showed of themselves.
     """
     judged = lane_verdicts(found, attested)
     total = verdict_total(judged)
@@ -75,7 +77,7 @@ def audit_write(
         pipeline,
         status=total.status,
         exit_code=total.exit_code,
-        now=timezone.now(),
+        now=now_get(),
         started_at=started_at,
         record_read_at=found.record_read_at,
         is_full=is_full,
@@ -115,6 +117,7 @@ def audit_write(
         evidence_uri=found.directory,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
+        ends_seen=dict(ends or {}),
         verified={"last_entry": _text(found.sink_reading.handle.get("last_entry"))},
         pin=pin_of_evidence(found),
         waiting=waiting_of(found),

@@ -29,6 +29,9 @@ from recovery_api.domain.schedules import span_says
 
 Options = Mapping[str, Any]
 
+BY_AGE = (Forgets.SOURCE_PURGE, Forgets.RECORD, Forgets.SINK_MEMORY)
+"""These forget each event at an age of its own."""
+
 
 def keeps_for_good(declares: Mapping[Point, Value]) -> bool:
     """Whether a sink of this kind and options is said to delete nothing."""
@@ -43,9 +46,10 @@ def source_terms(
     gone_count: int,
     archived_count: int,
     now: datetime,
+    table_per_hour: float | None = None,
 ) -> list[Term]:
     """`gone_count`: owed events whose rows an audit found gone, and that the archive does not hold; `archived_count`: that it
-    does, which keeps them for as long as they are open."""
+    does, which keeps them for as long as they are open. `table_per_hour`: the most bytes that the table was seen to grow by."""
     if gone_count:
         says = f"The rows of {gone_count:,} owed events are gone at the source: nothing can send them."
         return [Term(Forgets.SOURCE_PURGE, Reach.GONE, says)]
@@ -54,7 +58,10 @@ def source_terms(
             f"The archive holds {archived_count:,} of the owed events, whose rows the source has dropped. "
             "How long the rows of the others stay is not known."
         )
-        return [unknown(Forgets.SOURCE_PURGE, says), _disk(Forgets.SOURCE_DISK, "source", options, now)]
+        return [
+            unknown(Forgets.SOURCE_PURGE, says),
+            _disk(Forgets.SOURCE_DISK, "source", options, now, table_per_hour),
+        ]
     if retention is Retention.PURGES:
         keeps = options.get("purges_after_seconds")
         if keeps is None:
@@ -68,7 +75,7 @@ def source_terms(
         begins = "their mark, which may be as early as their commit" if options["purges_from"] == "mark" else "commit"
         says = f"The source deletes rows {span_says(kept)} after {begins}, as declared."
         return [by_age(Forgets.SOURCE_PURGE, kept, since, clock, says)]
-    disk = _disk(Forgets.SOURCE_DISK, "source", options, now)
+    disk = _disk(Forgets.SOURCE_DISK, "source", options, now, table_per_hour)
     if retention is Retention.DELETES_DELIVERED:
         says = "The source deletes rows once they were delivered; of what is owed none was found gone."
         return [no_limit(Forgets.SOURCE_PURGE, says), disk]
@@ -82,8 +89,11 @@ def record_keeps(options: Options) -> int | None:
     >>> record_keeps({"record_keeps_seconds": 60}), record_keeps({"lifetime_seconds": 1800, "lifetime_margin_seconds": 60})
     (60, 1740)
     """
-    lifetime = options.get("lifetime_seconds")
-    return options.get("record_keeps_seconds") if lifetime is None else lifetime - options["lifetime_margin_seconds"]
+    keeps: int | None = options.get("record_keeps_seconds")
+    lifetime: int | None = options.get("lifetime_seconds")
+    if lifetime is not None:
+        lifetime = max(lifetime - (options.get("lifetime_margin_seconds") or 0), 0)
+    return min((one for one in (keeps, lifetime) if one is not None), default=None)
 
 
 def record_terms(
@@ -171,10 +181,14 @@ def _entries(capacity: int, peak: int, since: datetime | None, clock: Clock | No
     return by_entries(capacity, used, peak, now, says)
 
 
-def _disk(forgets: Forgets, where: str, options: Options, now: datetime) -> Term:
+def _disk(forgets: Forgets, where: str, options: Options, now: datetime, table_per_hour: float | None = None) -> Term:
+    """Of what was declared and what was seen, the faster growth counts."""
     free, growth = options.get("disk_free_bytes"), options.get("disk_growth_bytes_per_hour")
     if free is None or growth is None:
         says = f"The {where} deletes nothing, so its disk is the limit. Declare disk_free_bytes and its growth there."
         return unknown(forgets, says)
     says = f"The {where} deletes nothing; its disk has room for {free:,} bytes and takes at most {growth:,} an hour, as declared."
+    if table_per_hour is not None and table_per_hour > growth:
+        says += f" The table alone was seen to grow by {round(table_per_hour):,} an hour, and that counts."
+        growth = math.ceil(table_per_hour)
     return by_room(forgets, free, growth, now, says)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from recovery_api.domain.headroom.terms import Forgets, Reach, Term, span
+from recovery_api.domain.headroom.terms import Forgets, Part, Reach, Term, span
 from recovery_api.domain.outcomes import EXIT_DONE, EXIT_OWED, EXIT_UNKNOWN
 
 
@@ -48,7 +48,7 @@ class Pace:
     """What a recovery takes. `owed`: B, at least. `growth_per_second`: a, zero while the relay delivers.
 
     `rate_per_second`: r, the slowest recent re-drive; None: none was seen. `overhead`, `growth_per_second` None: not
-    measured. `margin`, `operator_delay` None: not declared.
+    measured. `margin`, `operator_delay` None: not declared. `is_overhead_drilled`: no recovery showed it, only a drill.
     """
 
     owed: int
@@ -57,6 +57,7 @@ class Pace:
     overhead: timedelta | None
     margin: timedelta | None
     operator_delay: timedelta | None
+    is_overhead_drilled: bool = False
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -72,14 +73,6 @@ class Pace:
     def kept_back(self) -> timedelta:
         """Margin and overhead, as far as they are known."""
         return (self.margin or timedelta(0)) + (self.overhead or timedelta(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a split recovery. `takes`: C, with its overhead and its waits for an approval."""
-
-    expires_at: datetime
-    takes: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +117,9 @@ def headroom(terms: Sequence[Term], pace: Pace, now: datetime, parts: Sequence[P
     """
     judged = [term_left(term, pace, now) for term in terms]
     if parts:
-        judged.append(_parts_left(parts, pace, now))
+        ends = min(part.expires_at for part in parts)
+        whole = Term(Forgets.SINK_MEMORY, Reach.KNOWN, "Each part has an end of its own.", ends, parts=tuple(parts))
+        judged.append(term_left(whole, pace, now))
     words = {one.standing for one in judged} or {Standing.UNKNOWN}
     standing = next(word for word in Standing if word in words)
     if standing is Standing.LOW and Standing.UNKNOWN in words:
@@ -151,6 +146,21 @@ def headroom(terms: Sequence[Term], pace: Pace, now: datetime, parts: Sequence[P
     )
 
 
+LONGEST_KEPT = timedelta(hours=1)
+"""A word that was worked out is worked out anew after that, whatever is known of when it changes."""
+
+
+def holds_until(found: Headroom, pace: Pace, changes: Sequence[datetime], now: datetime) -> datetime:
+    """Until when the word is sure to stay as it is while nothing happens. `changes`: moments at which what it rests on changes.
+
+    B is counted in whole events, so moments may be told later by what two events take.
+    """
+    slack = timedelta(seconds=1) + (span(2 / pace.rate_per_second) if pace.rate_per_second else timedelta(0))
+    told = [at for one in found.terms for at in (one.term.expires_at, one.last_start, one.decide_by) if at is not None]
+    ahead = [*(at - slack for at in told if at >= now), *(at for at in changes if at >= now)]
+    return min([*ahead, now + LONGEST_KEPT])
+
+
 def pace_in_parts(terms: Sequence[Term], pace: Pace, now: datetime, most: int) -> Pace:
     """The pace with an overhead for each part of a recovery whose parts have `most` events, by what is owed at its last start.
 
@@ -172,6 +182,8 @@ def term_left(term: Term, pace: Pace, now: datetime) -> TermLeft:
         return TermLeft(term, Standing.OK)
     if term.reach is Reach.UNKNOWN or term.expires_at is None:
         return TermLeft(term, Standing.UNKNOWN)
+    if term.parts:
+        return _parts_left(term, pace, now)
     left = term.expires_at - now
     rate = pace.rate_per_second
     each = term.sent_seconds + (1 / rate if rate else 0.0)
@@ -179,23 +191,23 @@ def term_left(term: Term, pace: Pace, now: datetime) -> TermLeft:
     return _judge(term, left, span(room / (1 + (pace.growth_per_second or 0.0) * each)), pace, now, pace.is_known)
 
 
-def _parts_left(parts: Sequence[Part], pace: Pace, now: datetime) -> TermLeft:
+def _parts_left(term: Term, pace: Pace, now: datetime) -> TermLeft:
     """The part that must start first, told as when the whole must start."""
     before = timedelta(0)
     rooms = []
-    for part in parts:
+    for part in term.parts:
         before += part.takes
         rooms.append(part.expires_at - now - (pace.margin or timedelta(0)) - before)
     least = min(range(len(rooms)), key=rooms.__getitem__)
-    ends = min(part.expires_at for part in parts)
-    term = Term(Forgets.SINK_MEMORY, Reach.KNOWN, f"Part {least + 1} of {len(parts)} binds.", ends)
+    ends = min(part.expires_at for part in term.parts)
+    told = replace(term, says=f"{term.says} Part {least + 1} of {len(rooms)} binds.")
     rate = pace.rate_per_second
     growth = pace.growth_per_second or 0.0
     room = span(rooms[least].total_seconds() / (1 + (growth / rate if rate else 0.0)))
     is_known = not {"margin", "operator_delay"} & set(pace.missing) and (
         pace.growth_per_second == 0 or not {"growth_per_second", "rate_per_second"} & set(pace.missing)
     )
-    return _judge(term, ends - now, room, pace, now, is_known, least + 1)
+    return _judge(told, ends - now, room, pace, now, is_known, least + 1)
 
 
 def _judge(

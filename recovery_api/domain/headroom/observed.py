@@ -5,12 +5,12 @@ The law: a figure is the one on the safe side of what was seen, and None where n
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.headroom.seen import EndSeen, growth_per_hour
 
 LEAST_INTERVAL = timedelta(seconds=10)
 """Two audits that are nearer to each other show no rate."""
@@ -23,7 +23,7 @@ class AuditSeen:
     """One audit, as far as headroom asks. `lost`: at its frontier, acknowledged ones included; `owed`: what a recovery may send,
     with what is suspected above the frontier.
 
-    `tells`: it could tell what is owed. `archived`: how many lost events are gone at the source and in the archive. `heads`: of each lane the newest event then; None: it held none.
+    `ends`: what source, record and delivery showed of themselves then. `tells`: it could tell what is owed. `archived`: how many lost events are gone at the source and in the archive. `heads`: of each lane the newest event then; None: it held none.
     """
 
     started_at: datetime
@@ -37,6 +37,7 @@ class AuditSeen:
     frontier: Mapping[str, Coordinate]
     heads: Mapping[str, Coordinate | None]
     archived: int = 0
+    ends: Mapping[str, EndSeen] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def arrivals_of(audits: Sequence[AuditSeen]) -> Arrivals:
     rates = []
     for is_scheduled in (True, False):
         same = [one for one in readable if one.is_scheduled is is_scheduled]
-        rates += [(new.read_at, rate) for new, old in itertools.pairwise(same) if (rate := _rate(new, old)) is not None]
+        rates += [(new.read_at, rate) for new, old in _apart(same) if (rate := _rate(new, old)) is not None]
     recent = max(rates, default=None)
     is_delivering = False
     if len(readable) > 1:
@@ -78,10 +79,20 @@ def arrivals_of(audits: Sequence[AuditSeen]) -> Arrivals:
     return Arrivals(max((rate for _, rate in rates), default=None), recent[1] if recent else None, is_delivering)
 
 
+def _apart(audits: Sequence[AuditSeen]) -> Iterator[tuple[AuditSeen, AuditSeen]]:
+    """Each audit with the newest one before it that is far enough away: many close ones hide no rate."""
+    older = iter(audits)
+    old = next(older, None)
+    for new in audits:
+        while old is not None and new.read_at - old.read_at < LEAST_INTERVAL:
+            old = next(older, None)
+        if old is None:
+            return
+        yield new, old
+
+
 def _rate(new: AuditSeen, old: AuditSeen) -> float | None:
     seconds = (new.read_at - old.read_at).total_seconds()
-    if seconds < LEAST_INTERVAL.total_seconds():
-        return None
     came = max(new.obligations - old.obligations, new.accepted - old.accepted + new.owed - old.owed)
     return None if came < 0 else came / seconds
 
@@ -118,3 +129,20 @@ def _ends_within(audit: AuditSeen, frontier: Mapping[str, Coordinate]) -> bool:
         if head is not None and (lane not in frontier or frontier[lane] < head):
             return False
     return True
+
+
+def end_latest(audits: Sequence[AuditSeen], name: str) -> EndSeen | None:
+    """The newest look at that end; `audits` newest first. None: nobody looked."""
+    return next((one.ends[name] for one in audits if name in one.ends), None)
+
+
+def end_growth(audits: Sequence[AuditSeen], name: str, of: str) -> float | None:
+    """The most bytes an hour by which `of` (table_bytes, wal_position) of that end was seen to grow. None: not seen."""
+    looks = [one.ends[name] for one in audits if name in one.ends]
+    return growth_per_hour([(look.read_at, getattr(look, of)) for look in looks])
+
+
+def slot_was_there(audits: Sequence[AuditSeen], name: str) -> bool:
+    """Whether any of these audits saw a slot of that name."""
+    slots = [one.ends["source"].slot for one in audits if "source" in one.ends]
+    return any(slot is not None and slot.name == name and slot.is_there for slot in slots)

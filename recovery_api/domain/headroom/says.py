@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from recovery_api.domain.headroom.live import Headroom, Pace, Standing
+from recovery_api.domain.headroom.observed import Arrivals
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.headroom.terms import FAR, Forgets
 
 FORGETS_SAYS: Mapping[Forgets, str] = {
     Forgets.SOURCE_PURGE: "the source deletes the rows",
     Forgets.SOURCE_DISK: "the source's disk is full",
     Forgets.SLOT: "the slot loses its WAL",
+    Forgets.SLOT_IDLE: "the server invalidates the slot",
     Forgets.SINK_MEMORY: "the sink no longer knows what it accepted",
     Forgets.SINK_MEMORY_ENTRIES: "the sink no longer knows what it accepted",
     Forgets.RECORD: "the record has deleted the entries",
@@ -26,6 +30,9 @@ MISSING_SAYS: Mapping[str, str] = {
     "margin": "the margin (declare margin_seconds at the pipeline)",
     "operator_delay": "how long a person takes to start one (declare operator_delay_seconds at the pipeline)",
 }
+
+
+DRILLED = "No recovery showed how long one takes besides sending: a whole run of drills counts, which audits less."
 
 
 def span_short(span: timedelta) -> str:
@@ -90,6 +97,28 @@ def headroom_short(found: Headroom, now: datetime) -> str:
     if found.decide_by is None:
         return left
     return f"{left}; decide by {'at most ' if found.is_bound else ''}{at_says(found.decide_by, now)}"
+
+
+def pace_says(pace: Pace, arrivals: Arrivals) -> list[str]:
+    """What the countdown is reckoned with: the peak, with what is so lately beside it. What is not known is left out."""
+    says = []
+    if arrivals.peak_per_second is not None:
+        lately = "" if arrivals.recent_per_second is None else f", lately {arrivals.recent_per_second:,.1f}"
+        says.append(f"Up to {arrivals.peak_per_second:,.1f} events a second come in{lately}.")
+    if pace.rate_per_second is not None:
+        says.append(f"The slowest recent recovery sent {pace.rate_per_second:,.1f} events a second.")
+    if pace.overhead is not None:
+        says.append(f"A recovery takes {span_short(pace.overhead)} besides sending.")
+    return [*says, DRILLED] if pace.is_overhead_drilled else says
+
+
+def end_says(seen: EndSeen) -> str:
+    """What an audit saw of an end: its clock, its error rounded up, and how large its table is."""
+    if seen.clock is None:
+        return seen.problem or "Its clock was not measured."
+    ahead, error = seen.clock.ahead.total_seconds(), seen.clock.error.total_seconds()
+    says = f"Its clock is {abs(ahead):.3f} s {'ahead' if ahead >= 0 else 'behind'}, give or take {math.ceil(error * 1000) / 1000:.3f} s."
+    return says if seen.table_bytes is None else f"{says} Its table takes {seen.table_bytes:,} bytes."
 
 
 def _gone(found: Headroom, is_hypothetical: bool) -> str:

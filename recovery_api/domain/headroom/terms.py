@@ -25,6 +25,8 @@ class Forgets(StrEnum):
     """The source deletes nothing: its disk is what ends."""
     SLOT = "slot"
     """A logical slot keeps WAL up to a limit."""
+    SLOT_IDLE = "slot_idle"
+    """The server invalidates a slot that nobody reads for a while."""
     SINK_MEMORY = "sink_memory"
     """The sink knows an event it has accepted for so long; later it would accept it again."""
     SINK_MEMORY_ENTRIES = "sink_memory_entries"
@@ -49,8 +51,17 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a split recovery. `takes`: C, with its overhead and its waits for an approval."""
+
+    expires_at: datetime
+    takes: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """One memory. `expires_at`: of *known* alone. `sent_seconds`: how much time of that memory each event sent takes.
+    `parts`: of a recovery that is split, where each part has an end of its own in this memory; none: it ends for all at once.
 
     `says`: what it rests on; of *unknown*, what is missing and what to do.
     """
@@ -60,6 +71,7 @@ class Term:
     says: str
     expires_at: datetime | None = None
     sent_seconds: float = 0.0
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,9 @@ from recovery_api.domain.kinds.postgresql_purge import purge_sql
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "committed_at", "commit_xid")
 """Options whose value is one column of the table."""
+
+SLOT_NAME = re.compile(r"[a-z0-9_]{1,63}")
+"""As PostgreSQL takes them."""
 
 CURSOR_OPTIONS = (
     Option(
@@ -49,6 +53,9 @@ def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
     mapping_check("postgresql_outbox", options, COLUMN_OPTIONS)
     horizons_check("postgresql_outbox", options)
+    if (slot := options.get("slot")) is not None and not SLOT_NAME.fullmatch(slot):
+        problem = f"{slot!r} cannot be the name of a slot"
+        raise BadInput("postgresql_outbox.slot", problem, "Small letters, digits and underscores, 63 at most.")
     table, columns = options.get("cursor_table"), options.get("cursor_columns")
     for option in CURSOR_OPTIONS:
         if option.name != "cursor_table" and options.get(option.name) not in (None, option.default) and not table:
@@ -91,6 +98,11 @@ KIND = Kind(
             choices=tuple(one.value for one in Retention),
         ),
         *SOURCE_HORIZONS,
+        Option(
+            "slot",
+            "The logical slot that the relay reads by, where it does: how long its WAL lasts is read at each audit, with this"
+            " source's own login.",
+        ),
         Option(
             "share_lock",
             "Make a bare number's frontier safe by a moment's SHARE lock. Needs MAINTAIN on the table (17+).",

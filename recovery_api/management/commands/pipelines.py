@@ -116,8 +116,8 @@ class Command(FencepostCommand):
         body = {
             **pipeline_as_row(pipeline),
             "status": status_row,
-            "audit": audit_as_row(status.audit) if status.audit else None,
-            "recovery": recovery_as_row(status.recovery) if status.recovery else None,
+            "audit": audit_as_row(status.audit, now) if status.audit else None,
+            "recovery": recovery_as_row(status.recovery, now) if status.recovery else None,
             "plans": plans,
         }
         lines = [*pipeline_lines(body), *status_lines([body["status"]]), *schedule_lines(body["status"])]

@@ -11,6 +11,7 @@ from recovery_api.management.recoveries import recovery_follow, recovery_shown
 from recovery_api.management.waiting import wait_arguments
 from recovery_api.models import Wanted
 from recovery_api.rows import event_as_row, recovery_as_row
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.recoveries import recovery_get, recovery_intent, timeline
 from recovery_api.services.recoveries import recovery_settle_request, recovery_want
@@ -42,7 +43,7 @@ class Command(FencepostCommand):
             recovery_settle_request(recovery, actor=options["actor"], now=now, wake=not options["here"])
             return recovery_follow(recovery, options, self.stderr)
         wanted = recovery_want(recovery, WANTED[what], actor=options["actor"], now=now, reason=options["reason"])
-        row = recovery_as_row(wanted)
+        row = recovery_as_row(wanted, now_get())
         if wanted.outcome:
             return recovery_shown(wanted)
         lines = [*recovery_lines(row), f"Asked to {what}. Look again: manage.py recovery {wanted.id}"]

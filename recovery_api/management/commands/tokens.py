@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 
 from recovery_api.domain.errors import BadInput, NotFound
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
-from recovery_api.rows import token_as_row
 from recovery_api.selectors.people import roles_of
 from recovery_api.selectors.tokens import token_get, token_list
 from recovery_api.services.tokens import DAYS, token_create, token_revoke, tokens_end
+from recovery_api.token_rows import token_as_row
 
 
 class Command(FencepostCommand):

@@ -7,6 +7,8 @@ from tests.guards.guard import Guard
 SELECTED = "recovery_api/selectors/headroom.py"
 ROWS = "tests/integration/pages/test_headroom.py"
 UNIT = "tests/unit/headroom"
+EVIDENCE = "tests/integration/pages/test_evidence_until.py"
+REAL = "tests/integration/recovery/test_headroom.py"
 
 GUARDS = (
     Guard(
@@ -40,15 +42,15 @@ GUARDS = (
     Guard(
         "what the archive lacks counts as held",
         SELECTED,
-        "owed.gone_count - archived, archived, now)",
-        "0, archived, now)",
+        "(owed.gone_count - archived, archived), now)",
+        "(0, archived), now)",
         (f"{ROWS}::test_rows_gone_that_the_archive_lacks_are_gone_though_it_holds_others",),
     ),
     Guard(
         "what the archive holds promises time to the rest",
         "recovery_api/domain/headroom/declared.py",
-        "        return [unknown(Forgets.SOURCE_PURGE, says), _disk(",
-        "        return [no_limit(Forgets.SOURCE_PURGE, says), _disk(",
+        "            unknown(Forgets.SOURCE_PURGE, says),\n            _disk(",
+        "            no_limit(Forgets.SOURCE_PURGE, says),\n            _disk(",
         (f"{ROWS}::test_rows_gone_at_the_source_that_the_archive_holds_are_not_gone_and_promise_nothing_of_the_rest",),
     ),
     Guard(
@@ -57,5 +59,64 @@ GUARDS = (
         "    if gone_count:\n",
         "    if False:\n",
         (f"{ROWS}::test_rows_gone_at_the_source_are_gone_whatever_is_declared",),
+    ),
+    Guard(
+        "a success whose evidence expired hides behind a shallower one",
+        "recovery_api/domain/statuses.py",
+        "return Status.UNKNOWN if is_expired(self.evidence_until, now) else self.status",
+        "return self.status",
+        ("tests/unit/test_statuses.py::test_expired_deep_success_is_not_hidden_by_a_shallow_one_that_lasts",),
+    ),
+    Guard(
+        "undeclared is taken for expired",
+        "recovery_api/domain/headroom/evidence.py",
+        "return until is not None and now >= until",
+        "return until is None or now >= until",
+        (f"{UNIT}/test_evidence.py::test_what_nobody_declared_or_measured_has_no_moment_and_is_said",),
+    ),
+    Guard(
+        "an expired certificate exits as it was issued",
+        "recovery_api/domain/headroom/evidence.py",
+        "return EXIT_UNKNOWN if is_expired(until, now) else OUTCOMES[word].exit_code",
+        "return OUTCOMES[word].exit_code",
+        (f"{UNIT}/test_evidence.py::test_from_that_moment_on_it_reads_unknown",),
+    ),
+    Guard(
+        "a verdict claims the interval of an audit too much",
+        "recovery_api/selectors/evidence.py",
+        "min(before.since, after.since) if before.since and after.since else None",
+        "after.since",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "a slot that was dropped is taken for a wrong name",
+        "recovery_api/domain/headroom/seen.py",
+        "        if was_there:\n",
+        "        if False:\n",
+        (f"{REAL}::test_audit_reads_clocks_and_sizes_and_the_slot_that_is_named",),
+    ),
+    Guard(
+        "an unreserved slot is given the room it had",
+        "recovery_api/domain/headroom/seen.py",
+        'if slot.wal_status == "unreserved":',
+        "if False:",
+        ("tests/integration/pages/test_headroom_ends.py::test_slot_that_goes_or_is_not_ours",),
+    ),
+    Guard(
+        "a measured clock is believed to the microsecond",
+        "recovery_api/domain/headroom/seen.py",
+        "return Clock(error=own.error + end.clock.error)",
+        "return Clock()",
+        (
+            "tests/integration/pages/test_headroom_ends.py"
+            "::test_acceptance_case_by_what_was_seen_of_the_ends_is_the_same_everywhere",
+        ),
+    ),
+    Guard(
+        "a figure outlives what happened to its pipeline",
+        "recovery_api/selectors/headroom_figures.py",
+        '        .filter(event_id=F("newest"))\n',
+        "",
+        ("tests/integration/pages/test_headroom_figures.py::test_what_happens_to_a_pipeline_ends_its_figure",),
     ),
 )

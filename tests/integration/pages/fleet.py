@@ -70,9 +70,8 @@ def audit_make(pipeline: Pipeline, status: str, now: datetime, **more: Any) -> A
         status=status,
         exit_code=EXIT.get(status, 1),
         now=now,
-        started_at=now - timedelta(seconds=1),
         is_full=True,
-        **fields,
+        **{"started_at": now - timedelta(seconds=1), **fields},
     )
 
 

@@ -3,156 +3,33 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 
-from recovery_api.models import Audit, LedgerItem, Pipeline, Plan, PlanState, Recovery, RecoveryOutcome, RecoveryState
 from recovery_api.selectors.headroom import pipeline_headroom
-from recovery_api.services.ends import sink_create, source_create
-from recovery_api.services.pipelines import pipeline_create
-from tests.integration.pages.fleet import SOURCE, audit_make
+from tests.integration.pages.headroom_world import (
+    DAY,
+    GIB,
+    NOW,
+    ROOM,
+    at,
+    audited,
+    clock_stand,
+    make,
+    moments,
+    noon,
+    owed,
+    redriven,
+    told,
+)
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ROOM = {"disk_free_bytes": 2**50, "disk_growth_bytes_per_hour": 2**20}
-"""Of a disk that lasts longer than anything else here."""
-DESIGN = {
-    "margin_seconds": 600,
-    "operator_delay_seconds": 1800,
-    "clock_error_seconds": 0,
-    "stale_after_seconds": 7200,
-    "max_outage_seconds": 14_400,
-    "batch_limit": 10_000_000,
-}
-DAY = 86_400
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def noon() -> None:
-    """The control database's clock stands at noon: its function is found before the server's own."""
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE SCHEMA noon")
-        cursor.execute(
-            "CREATE FUNCTION noon.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS"
-            " $$ SELECT pg_catalog.current_setting('noon.now')::timestamptz $$"
-        )
-        cursor.execute("SET LOCAL search_path = noon, pg_catalog, public")
-    clock_stand(NOW)
-
-
-def clock_stand(at: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('noon.now', %s, true)", [at.isoformat()])
-
-
-def make(sink: dict[str, Any] | None = None, source: dict[str, Any] | None = None, **options: Any) -> Pipeline:
-    given = {"connection": "env:SINK", "table": "accepted", "coordinate": ["id"], **ROOM, **(sink or {})}
-    return pipeline_create(
-        "mail",
-        source_create("orders", "postgresql_outbox", {**SOURCE, **ROOM, **(source or {})}, actor="root", now=NOW),
-        sink_create("letters", "postgresql_table", given, actor="root", now=NOW),
-        actor="root",
-        now=NOW,
-        options={**DESIGN, **options},
-    )
-
-
-def audited(pipeline: Pipeline, at: datetime, obligations: int, accepted: int, lost: int, **more: Any) -> Audit:
-    """An audit that saw every event at or below its frontier, its head, and none above."""
-    lane = {"status": "owed", "head_says": "42", "above_frontier_owed": "0", **more}
-    made = audit_make(
-        pipeline,
-        "owed" if lost else "exactly_once",
-        at,
-        frontier={"0": {"position": "42", "ordinal": "0"}},
-        obligation_count=obligations,
-        accepted_count=accepted,
-        lost_count=lost,
-        findings=[],
-        lanes={"0": lane},
-    )
-    Audit.objects.filter(pk=made.pk).update(record_read_at=at, started_at=at)
-    return made
-
-
-def owed(pipeline: Pipeline, audit: Audit, count: int, oldest: datetime | None, is_content_gone: bool = False) -> None:
-    """So many open items, a second apart; of one row made the way the ledger makes it the others are copies."""
-    LedgerItem.objects.create(
-        pipeline=pipeline,
-        lane="0",
-        position=0,
-        word="lost",
-        digest=b"\x01" * 32,
-        committed_at=oldest,
-        epoch="e",
-        is_content_gone=is_content_gone,
-        first_audit=audit,
-        first_seen_at=audit.finished_at,
-        last_audit=audit,
-        last_seen_at=audit.finished_at,
-    )
-    copied = [one.column for one in LedgerItem._meta.fields if one.column not in ("id", "position", "committed_at")]
-    names = ", ".join(f'"{name}"' for name in copied)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO recovery_api_ledgeritem ({names}, position, committed_at)"
-            f" SELECT {names}, n, committed_at + n * interval '1 second'"
-            " FROM recovery_api_ledgeritem, generate_series(1, %s) n WHERE position = 0",
-            [count - 1],
-        )
-
-
-def redriven(pipeline: Pipeline) -> None:
-    """A recovery of 100,000 events at 100 a second that took five minutes besides."""
-    began = NOW - timedelta(days=3)
-    plan = Plan.objects.create(pipeline=pipeline, state=PlanState.LAPSED, author="ada", created_at=began)
-    claimed = began + timedelta(seconds=100)
-    fired = claimed + timedelta(seconds=1000)
-    Recovery.objects.create(
-        id=uuid4(),
-        plan=plan,
-        pipeline=pipeline,
-        frontier={},
-        state=RecoveryState.FINISHED,
-        outcome=RecoveryOutcome.EXACTLY_ONCE,
-        reason="crash",
-        requested_by="ada",
-        landed_count=100_000,
-        created_at=began,
-        claimed_at=claimed,
-        fired_at=fired,
-        finished_at=fired + timedelta(seconds=200),
-    )
-
-
-def told(client: Client) -> tuple[dict[str, Any], dict[str, Any], str, int]:
-    """By REST, by command with its exit code, and on the page; the first two must be equal."""
-    by_rest = client.get("/api/v1/pipelines/mail/headroom").json()
-    out, code = io.StringIO(), 0
-    try:
-        call_command("headroom", "mail", "--json", stdout=out)
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    by_command = json.loads(out.getvalue())
-    page = client.get("/pipelines/mail/").content.decode()
-    return by_rest, by_command, page, code
-
-
-def moments(row: dict[str, Any]) -> tuple[str, int | None, str | None, str | None]:
-    left = row["left_seconds"]
-    return row["headroom"], None if left is None else int(left), row["last_start"], row["decide_by"]
-
-
-def at(hour: int, minute: int, day: int = 1) -> str:
-    return datetime(2026, 3, day, hour, minute, tzinfo=UTC).isoformat()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
+__all__ = ["noon"]
 
 
 def test_case_1_stopped_relay_counts_down_the_same_everywhere(sign_in: Callable[..., Client]) -> None:
@@ -232,7 +109,6 @@ def test_case_4_window_of_five_minutes_is_gone_and_was_never_designed(sign_in: C
     assert "too late to be safe" in sign_in("viewer").get("/?headroom=gone").content.decode()
 
 
-GIB = 2**30
 LIVE: dict[str, Any] = {
     # number -> sink, source, pipeline; the oldest owed event, how many are owed; what comes out
     "5": (
@@ -377,7 +253,8 @@ def test_each_part_of_a_recovery_has_an_overhead_of_its_own() -> None:
     owed(pipeline, audit, 5, NOW - timedelta(hours=14))
     found = pipeline_headroom(pipeline, NOW)
     assert found.pace.overhead == timedelta(minutes=15)
-    assert found.found.last_start == NOW + timedelta(hours=10, minutes=-25) - timedelta(seconds=0.05)
+    assert found.found.part == 3, "the last part has all the others before it, and events that are four seconds younger"
+    assert found.found.last_start == NOW + timedelta(hours=10, minutes=-25, seconds=4) - timedelta(seconds=0.05)
 
 
 def test_commands_name_every_pipeline_and_exit_as_the_worst() -> None:

@@ -73,6 +73,8 @@ def test_w_commands_count_with_the_pages_words() -> None:
         "altered": 0,
         "problem": None,
         "certificate_is_void": False,
+        "certificate_is_expired": False,
+        "certificate_evidence_until": None,
         "steering_says": "",
     }
     plan = {

@@ -95,7 +95,7 @@ def test_what_is_missing_lands_once_and_the_outcome_names_what_was_attested(make
     attested = certificate["attestations"]
     assert [one["name"] for one in attested] == ["relay-drained", "only-recoverer"]
     assert attested[0]["by"] == "ada" and attested[0]["since"] and attested[0]["attested_by"] == "ada"
-    assert attested == recovery_as_row(recovery)["attested"]
+    assert attested == recovery_as_row(recovery, timezone.now())["attested"]
     (previous_run,) = [one for one in certificate["plan"]["conditions"] if one["name"] == "P2"]
     assert "Attested by ada at" in previous_run["says"]
     verified = recovery.audits.get()
@@ -236,7 +236,7 @@ def test_a_login_that_lost_its_right_to_read_makes_the_verdict_unknown_and_voids
     client.force_login(admin_user)
     for address in (reverse("audit", args=[audit.id]), reverse("pipeline", args=[world.pipeline.name])):
         assert client.get(address, secure=True).status_code == 200
-    assert "unknown" in "\n".join(audit_lines(audit_as_row(audit)))
+    assert "unknown" in "\n".join(audit_lines(audit_as_row(audit, timezone.now())))
     with psycopg.connect(world.sink_dsn) as connection:
         connection.execute(sql.SQL("GRANT ") + rights.format(sql.SQL("TO"), sql.Identifier(role)))
     assert world.audit().status in ("exactly_once", "exactly_once_given")

@@ -110,7 +110,7 @@ def test_complete_by_identity_on_every_face_and_never_green(ids: Ids, client: An
     assert (audit.status, audit.exit_code, audit.matching) == ("complete_by_identity", 4, "by identity (uuid)")
     assert audit.says.startswith("Complete by identity at 2, given ") and "(ana on " in audit.says
     assert "contents and premature entries were not judged" in audit.says
-    row = audit_as_row(audit)
+    row = audit_as_row(audit, timezone.now())
     assert row["premature"] is None and row["lanes"]["0"]["identity"]["lifetime_seconds"] == 1800
     assert pipeline_status(ids.pipeline, timezone.now()).status == "complete_by_identity"
     told = io.StringIO()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from recovery_api.domain.headroom.live import Headroom, Pace, Part, headroom
+from recovery_api.domain.headroom.live import Headroom, Pace, headroom
 from recovery_api.domain.headroom.terms import (
     SAME_CLOCK,
     Clock,
     Forgets,
+    Part,
     Term,
     by_age,
     by_entries,

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery_api.domain.headroom.live import Part, headroom, pace_in_parts
+from recovery_api.domain.headroom.live import headroom, pace_in_parts
 from recovery_api.domain.headroom.terms import (
     FAR,
     Forgets,
+    Part,
     Reach,
     anchor,
     by_age,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recovery_api.domain.headroom.live import Headroom, Pace, headroom
-from recovery_api.domain.headroom.says import headroom_says, headroom_short
+from recovery_api.domain.headroom.observed import Arrivals
+from recovery_api.domain.headroom.says import end_says, headroom_says, headroom_short, pace_says
+from recovery_api.domain.headroom.seen import ClockSeen, EndSeen
 from recovery_api.domain.headroom.terms import Forgets, by_room, no_limit, unknown
 from tests.unit.headroom.cases import CASES, NOW, hours, memory, minutes, pace
 
@@ -89,3 +91,19 @@ def test_what_is_too_far_away_is_no_number_of_days() -> None:
     limitless = by_room(Forgets.SOURCE_DISK, 2**60, 1, NOW, "A large disk.")
     found = headroom([limitless], pace(0), NOW)
     assert headroom_short(found, NOW) == "more than 50 years left; decide by in more than 50 years"
+
+
+def test_peak_is_told_with_what_is_so_lately_beside_it() -> None:
+    assert pace_says(pace(10), Arrivals(25.0, 3.25, False)) == [
+        "Up to 25.0 events a second come in, lately 3.2.",
+        "The slowest recent recovery sent 100.0 events a second.",
+        "A recovery takes 5 min besides sending.",
+    ]
+    assert pace_says(Pace(0, None, None, None, None, None), Arrivals(None, None, False)) == []
+
+
+def test_clock_is_never_told_more_exactly_than_it_was_measured() -> None:
+    seen = EndSeen(NOW, ClockSeen(timedelta(microseconds=-200), timedelta(microseconds=400)), table_bytes=32_768)
+    assert end_says(seen) == "Its clock is 0.000 s behind, give or take 0.001 s. Its table takes 32,768 bytes."
+    assert end_says(EndSeen(NOW, problem="It could not be looked at: no.")) == "It could not be looked at: no."
+    assert end_says(EndSeen(NOW)) == "Its clock was not measured."

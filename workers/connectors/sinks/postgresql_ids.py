@@ -7,9 +7,10 @@ effect, never the effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -23,6 +24,7 @@ from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import AccessDenied, Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.identity import MARK, IdType, Lifetime
 from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.catalogue import RELKINDS, Server, Table, privileges_check, server_read, table_read
@@ -34,6 +36,7 @@ from workers.connectors.postgresql.id_sql import IdSql
 from workers.connectors.postgresql.identifiers import qualified
 from workers.connectors.postgresql.indexes import exact_uniques
 from workers.connectors.postgresql.inspection import column_names
+from workers.connectors.postgresql.looking import look
 from workers.connectors.postgresql.mapping_notes import deletion_notes
 from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
@@ -97,6 +100,9 @@ class PostgresqlIds:
         self.options = dict(options)
         self.address = Address.of(options)
         self.lifetime = Lifetime.of(options)
+
+    def look(self, clock: Callable[[], datetime]) -> EndSeen:
+        return look(self.address, {}, clock)
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now; never fired into. Raises: what opening the table raises."""

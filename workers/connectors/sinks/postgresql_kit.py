@@ -7,9 +7,10 @@ SinkBusy with the names of those it waited for.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
@@ -22,6 +23,7 @@ from recovery_api.domain.claims import ClaimState, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.kinds import options_parse
 from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
 from recovery_api.domain.restores import SinkMemory
@@ -36,6 +38,7 @@ from workers.connectors.postgresql.connection import (
     transaction_write,
 )
 from workers.connectors.postgresql.flushing import flush_wait
+from workers.connectors.postgresql.looking import look
 from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import (
@@ -75,6 +78,9 @@ class PostgresqlKit:
         self._armed_count = 0  # how long a fire may take is told by what it fires
         self._is_current = False
         self._drill_reference: str = options.get("drill_connection") or options["connection"]
+
+    def look(self, clock: Callable[[], datetime]) -> EndSeen:
+        return look(self.address, {}, clock)
 
     # -- what it is -------------------------------------------------------------------------------------------------
 

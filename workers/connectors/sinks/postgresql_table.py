@@ -3,9 +3,10 @@ the effect. It has no fence, and that is said everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -18,6 +19,7 @@ from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
@@ -35,6 +37,7 @@ from workers.connectors.postgresql.inspection import (
     table_facts,
     table_weaknesses,
 )
+from workers.connectors.postgresql.looking import look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.mapping_notes import record_notes
 from workers.connectors.postgresql.mapping_problems import joined_weaknesses, path_problems
@@ -96,6 +99,9 @@ class PostgresqlTable:
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
         self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
+
+    def look(self, clock: Callable[[], datetime]) -> EndSeen:
+        return look(self.address, {}, clock)
 
     def capability(self) -> Capability:
         """Queryable, as far as the record can be read now. Raises: what opening the table raises."""

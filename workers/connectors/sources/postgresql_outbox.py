@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -13,6 +14,7 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Catalogue, Judged, numbers_step, transaction_ids_judge
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.kinds.base import Retention
 from recovery_api.domain.kinds.postgresql_mapping import OPS, filter_says, spelling_of
 from recovery_api.domain.kinds.postgresql_outbox import COLUMN_OPTIONS
@@ -33,6 +35,7 @@ from workers.connectors.postgresql.ground_facts import first_number, mapped_cata
 from workers.connectors.postgresql.id_unique import source_ids
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
+from workers.connectors.postgresql.looking import look
 from workers.connectors.postgresql.mapping_notes import source_notes
 from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
@@ -79,6 +82,9 @@ class PostgresqlOutbox:
     def cursors(self) -> Mapping[str, CursorReading]:
         found = cursor_read(self.address, self.options)
         return {} if found is None else {SINGLE_LANE: found}
+
+    def look(self, clock: Callable[[], datetime]) -> EndSeen:
+        return look(self.address, self.options, clock)
 
     @contextmanager
     def hold_pin(self) -> Iterator[Reading]:

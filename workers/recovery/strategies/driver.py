@@ -55,7 +55,7 @@ class Driver(ABC):
             frontier=frontier_from_row(self.recovery.frontier),
             plan=self.recovery.plan,
         )
-        started_at = timezone.now()
+        started_at = now_get()
         with evidence_read(self.session, request, self.report) as found:
             pass
         sink_check(self.recovery.pipeline)
