@@ -32,6 +32,7 @@ from recovery_api.models import (
     Sink,
     Token,
 )
+from recovery_api.retention_rows import evidence_as_row
 from recovery_api.selectors.drills import passed_at, pipeline_passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
@@ -177,7 +178,7 @@ def audit_as_row(audit: Audit, *, has_findings: bool = True) -> Row:
         **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
-        "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
+        "evidence": {**evidence_as_row(audit), "rows": audit.evidence_rows},
         "record_read_at": time_as_text(audit.record_read_at),
         "started_at": time_as_text(audit.started_at),
         "finished_at": time_as_text(audit.finished_at),
@@ -205,7 +206,7 @@ def plan_as_row(plan: Plan) -> Row:
         ],
         "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,
-        "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
+        "evidence": evidence_as_row(plan),
         "author": plan.author,
         "approved_by": plan.approved_by or None,
         "approved_at": time_as_text(plan.approved_at),

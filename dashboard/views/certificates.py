@@ -13,14 +13,17 @@ from django.views.decorators.http import require_GET
 from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import Recovery
+from recovery_api.retention_rows import keeping_says
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
+from recovery_api.selectors.retention import recovery_kept
 
 
 @require_GET
 @errors_shown
 def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     recovery = _certified(recovery_id)
-    certificate = recovery.certificate
+    certificate, now = recovery.certificate, now_get()
     return render(
         request,
         "recoveries/certificate.html",
@@ -31,6 +34,7 @@ def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             "verified": certificate.get("verified"),
             "is_void": recovery.certificate_void_since is not None,
             "is_intact": _digest(certificate) == recovery.certificate_digest,
+            "parts": [(one.parts.piece.value, keeping_says(one, now)) for one in recovery_kept(recovery)],
         },
     )
 

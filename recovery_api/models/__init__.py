@@ -15,6 +15,7 @@ from recovery_api.models.generations import (
     GenerationFate,
     GenerationPurpose,
 )
+from recovery_api.models.history import Observation, Upkeep
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
@@ -54,6 +55,7 @@ __all__ = [
     "LedgerItem",
     "LedgerLane",
     "LedgerReading",
+    "Observation",
     "OmissionPreview",
     "Pipeline",
     "Plan",
@@ -68,6 +70,7 @@ __all__ = [
     "Sink",
     "Source",
     "Token",
+    "Upkeep",
     "Wanted",
     "Worker",
 ]

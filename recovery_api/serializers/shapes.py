@@ -23,6 +23,7 @@ from recovery_api.models import (
 )
 from recovery_api.serializers.headroom import HeadroomShortShape
 from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
+from recovery_api.serializers.retention import EvidenceShape, PlanEvidence
 from recovery_api.serializers.work import ErrorShape, IntentShape
 
 
@@ -172,12 +173,6 @@ class FrontiersShape(serializers.Serializer):
     lanes = LaneShape(many=True)
 
 
-class EvidenceShape(serializers.Serializer):
-    uri = serializers.CharField(allow_blank=True)
-    digest = serializers.CharField(allow_blank=True)
-    rows = WideField()
-
-
 class AuditShape(serializers.Serializer):
     audit = serializers.UUIDField()
     pipeline = serializers.CharField()
@@ -225,11 +220,6 @@ class FindingShape(serializers.Serializer):
     is_acknowledged = maybe(serializers.BooleanField)
     history_digest = maybe(serializers.CharField)
     accepted_digest = maybe(serializers.CharField)
-
-
-class PlanEvidence(serializers.Serializer):
-    uri = serializers.CharField(allow_blank=True)
-    digest = serializers.CharField(allow_blank=True)
 
 
 class ClassShape(serializers.Serializer):

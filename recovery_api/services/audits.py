@@ -17,6 +17,7 @@ from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
+from recovery_api.services.history import observation_record
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.ledger import Learnt, ledger_merge
 from recovery_api.services.schedules import schedule_record
@@ -115,6 +116,7 @@ def audit_record(
         schedule_record(audit, pin, waiting)
         if learnt is not None:
             ledger_merge(pipeline, audit, learnt)
+        observation_record(audit)
         audit_listing_record(audit, listing)
         data: Mapping[str, Any] = {
             "status": status,

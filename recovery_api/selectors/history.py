@@ -1,0 +1,105 @@
+"""Reads of what audits observed over time: one pipeline's for its page, the last day's of many for the overview."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Subquery, Value
+from django.db.models.functions import Coalesce
+
+from recovery_api.domain.headroom.live import Standing
+from recovery_api.domain.history import SPANS, Bucket, Grain, Observed, Stretch, buckets, strip
+from recovery_api.domain.outcomes import WORST_FIRST, Status
+from recovery_api.models import Observation, Pipeline
+
+SPARK_SPAN, SPARK_BUCKETS = timedelta(hours=24), 24
+
+COLUMNS = (
+    *("at", "until", "status", "owed", "oldest_owed_seconds", "lag_events", "lag_seconds", "accepted_per_second"),
+    *("hazards", "headroom", "headroom_seconds", "grain", "audits", "observed_seconds"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineHistory:
+    """One pipeline from `since` until `until`: the strip, and the buckets of the chart. `width`: of one bucket."""
+
+    name: str
+    span: str
+    since: datetime
+    until: datetime
+    width: timedelta
+    stretches: list[Stretch]
+    buckets: list[Bucket]
+
+    @property
+    def is_empty(self) -> bool:
+        return all(one.worst is None for one in self.buckets)
+
+
+def history_get(pipeline: Pipeline, span: str, now: datetime) -> PipelineHistory:
+    """`span`: one of SPANS. One query."""
+    back, width = SPANS[span]
+    since = now - back
+    mine = Observation.objects.filter(pipeline=pipeline)
+    before = mine.filter(at__lt=since).order_by("-at", "-id").values("at")[:1]
+    reaching = mine.filter(at__gte=Coalesce(Subquery(before), Value(since)), at__lt=now).order_by("at", "id")
+    rows = [_observed(row) for row in reaching.values_list(*COLUMNS)]
+    return PipelineHistory(
+        pipeline.name, span, since, now, width, strip(rows, since, now), buckets(rows, since, now, width)
+    )
+
+
+SPARKS = """
+SELECT pipeline_id, min(at), max(until), (%(statuses)s::text[])[min(array_position(%(statuses)s::text[], status::text))],
+    max(owed), max(lag_events), max(hazards), sum(audits),
+    sum(coalesce(least(observed_seconds, extract(epoch FROM until - at)), extract(epoch FROM until - at)))::float8
+FROM (
+    SELECT * FROM recovery_api_observation
+    WHERE pipeline_id = ANY(%(keys)s) AND at >= %(since)s AND at < %(now)s
+    UNION ALL
+    SELECT before.* FROM unnest(%(keys)s) AS key CROSS JOIN LATERAL (
+        SELECT * FROM recovery_api_observation
+        WHERE pipeline_id = key AND at < %(since)s ORDER BY at DESC, id DESC LIMIT 1
+    ) before
+    WHERE before.until > %(since)s
+) reaching
+GROUP BY pipeline_id, date_bin(%(width)s, at, %(since)s)
+ORDER BY 1, 2
+"""
+"""The worst of each hour, as domain.history.worst_of, and the observation that reaches into the first one."""
+
+
+def fleet_sparks(pipeline_ids: Sequence[int], now: datetime) -> dict[int, list[Bucket]]:
+    """The last day of each, by the hour. One query, whatever their number; those of which nothing is known are left out."""
+    since, width = now - SPARK_SPAN, SPARK_SPAN / SPARK_BUCKETS
+    given = {"keys": list(pipeline_ids), "since": since, "now": now, "width": width}
+    rows: dict[int, list[Observed]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(SPARKS, {**given, "statuses": [one.value for one in WORST_FIRST]})
+        for key, at, until, status, owed, lag, hazards, audits, covered in cursor.fetchall():
+            rows.setdefault(key, []).append(
+                Observed(
+                    at=at,
+                    until=until,
+                    status=Status(status),
+                    owed=owed,
+                    lag_events=lag,
+                    hazards=hazards,
+                    audits=audits,
+                    observed_seconds=covered,
+                )
+            )
+    return {key: buckets(found, since, now, width) for key, found in rows.items()}
+
+
+def _observed(row: Sequence[Any]) -> Observed:
+    given = dict(zip(COLUMNS, row, strict=True))
+    headroom = Standing(given["headroom"]) if given["headroom"] else None
+    return Observed(
+        **{**given, "status": Status(given["status"]), "grain": Grain(given["grain"]), "headroom": headroom}
+    )
