@@ -250,6 +250,7 @@ SPECTACULAR_SETTINGS = {
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",
         "IntentState": "recovery_api.models.IntentState",
+        "PipelineStatusWord": "recovery_api.serializers.history.STATUSES",
         "PlanState": "recovery_api.models.PlanState",
         "PurgeAnswer": ["no", "unknown", "yes"],
         "RecoveryState": "recovery_api.models.RecoveryState",

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.views.errors import errors_shown
@@ -13,7 +14,6 @@ from dashboard.views.findings import groups_shown
 from dashboard.views.lanes import cursor_stops
 from recovery_api.retention_rows import keeping_says
 from recovery_api.selectors.audits import audit_get
-from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.retention import audit_kept
 
 RETIRED = "The pipeline is retired; what was done stays to be looked at."
@@ -34,7 +34,7 @@ def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
                 for name, row in sorted(audit.lanes.items())
             ],
             "groups": groups_shown(audit),
-            "parts_says": keeping_says(audit_kept(audit), now_get()),
+            "parts_says": keeping_says(audit_kept(audit), timezone.now()),
             "retired_says": RETIRED if audit.pipeline.retired_at else "",
         },
     )

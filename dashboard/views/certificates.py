@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import NotFound
 from recovery_api.models import Recovery
 from recovery_api.retention_rows import keeping_says
-from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
 from recovery_api.selectors.retention import recovery_kept
 
@@ -23,7 +23,7 @@ from recovery_api.selectors.retention import recovery_kept
 @errors_shown
 def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
     recovery = _certified(recovery_id)
-    certificate, now = recovery.certificate, now_get()
+    certificate, now = recovery.certificate, timezone.now()
     return render(
         request,
         "recoveries/certificate.html",

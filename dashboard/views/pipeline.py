@@ -75,7 +75,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
         "archive": archive_shown(found),
-        "retention": retention_shown(found, now),
+        "kept": retention_shown(found, now),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

@@ -23,7 +23,6 @@ from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.retention_rows import keeping_says
 from recovery_api.rows import finding_as_row, plan_as_row
-from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
 from recovery_api.selectors.intents import intent_waiting
@@ -158,5 +157,5 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "owed_count": owed_count(plan.batch),
         "conditions": sorted(plan.conditions, key=lambda condition: condition["holds"] is True),
         "parts_count": len(plan.pins.get("parts", [])) or 1,
-        "parts_says": keeping_says(plan_kept(plan), now_get()),
+        "parts_says": keeping_says(plan_kept(plan), timezone.now()),
     }

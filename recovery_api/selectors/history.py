@@ -60,9 +60,9 @@ SELECT pipeline_id, min(at), max(until), (%(statuses)s::text[])[min(array_positi
     sum(coalesce(least(observed_seconds, extract(epoch FROM until - at)), extract(epoch FROM until - at)))::float8
 FROM (
     SELECT * FROM recovery_api_observation
-    WHERE pipeline_id = ANY(%(keys)s) AND at >= %(since)s AND at < %(now)s
+    WHERE pipeline_id = ANY(%(keys)s::bigint[]) AND at >= %(since)s AND at < %(now)s
     UNION ALL
-    SELECT before.* FROM unnest(%(keys)s) AS key CROSS JOIN LATERAL (
+    SELECT before.* FROM unnest(%(keys)s::bigint[]) AS key CROSS JOIN LATERAL (
         SELECT * FROM recovery_api_observation
         WHERE pipeline_id = key AND at < %(since)s ORDER BY at DESC, id DESC LIMIT 1
     ) before

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from recovery_api.domain.retention import SETTINGS, Ages, Keeping, Parts, Piece, ages_parse, parts_keep
 from recovery_api.models import (
@@ -26,9 +25,18 @@ from recovery_api.models import (
     Recovery,
     RecoveryState,
 )
-from recovery_api.selectors.ledger import ledger_evidence
 
 COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
+
+
+RECOVERY_LEFT_OUT = ("certificate", "attestations", "progress")
+AUDIT_LEFT_OUT = (
+    *("findings", "groups", "lanes", "weaknesses", "verified", "frontier", "givens"),
+    *(f"recovery__{name}" for name in RECOVERY_LEFT_OUT),
+)
+PLAN_LEFT_OUT = ("conditions", "samples", "pins", "batch", "frontier")
+CERTIFIED = Recovery.objects.filter(state=RecoveryState.FINISHED).exclude(certificate_digest="")
+OPEN = LedgerItem.objects.filter(settled_at__isnull=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +58,81 @@ def ages_get() -> Ages:
     return ages_parse({name: getattr(settings, name) for name in SETTINGS})
 
 
-def evidence_kept(pipeline: Pipeline, audits: QuerySet[Audit], plans: QuerySet[Plan]) -> list[Kept]:
-    """Of these audits and plans of the pipeline those that wrote parts, with what rests on each. Seven queries."""
-    newest_audit = Audit.objects.filter(pipeline=pipeline).exclude(evidence_uri="").order_by("-finished_at")
-    newest_plan = Plan.objects.filter(pipeline=pipeline).exclude(evidence_uri="").order_by("-created_at")
-    recoveries = list(Recovery.objects.filter(pipeline=pipeline).order_by("-created_at").defer(*RECOVERY_LEFT_OUT))
-    given = _Rests(
-        pipeline=pipeline,
-        newest=(
-            *newest_audit.values_list("pk", flat=True)[:1],
-            *newest_plan.values_list("pk", flat=True)[:1],
+def evidence_kept(audits: QuerySet[Audit], plans: QuerySet[Plan]) -> list[Kept]:
+    """Of these audits and plans those that wrote parts, with what rests on each. Three queries at most."""
+    found = audits.exclude(evidence_uri="").select_related("recovery").defer(*AUDIT_LEFT_OUT)
+    found = found.annotate(
+        has_newer=Exists(_newer(Audit.objects.exclude(evidence_uri=""), "finished_at")),
+        has_newer_certificate=Exists(
+            CERTIFIED.filter(pipeline=OuterRef("pipeline"), created_at__gt=OuterRef("recovery__created_at"))
         ),
-        recoveries=recoveries,
-        open_items=_open_items(pipeline),
-        ledger=ledger_evidence(pipeline),
+        is_of_open_item=Exists(OPEN.filter(first_audit=OuterRef("pk")))
+        | Exists(OPEN.filter(last_audit=OuterRef("pk"))),
+        is_of_ledger=_of_ledger(),
     )
-    return [
-        *(given.audit(one) for one in audits.exclude(evidence_uri="").only(*AUDIT_COLUMNS)),
-        *(given.plan(one) for one in plans.exclude(evidence_uri="").only(*PLAN_COLUMNS)),
-    ]
+    planned = plans.exclude(evidence_uri="").defer(*PLAN_LEFT_OUT)
+    planned = planned.annotate(
+        has_newer=Exists(_newer(Plan.objects.exclude(evidence_uri=""), "created_at")),
+        has_newer_certificate=Exists(
+            CERTIFIED.filter(pipeline=OuterRef("pipeline"), plan__created_at__gt=OuterRef("created_at"))
+        ),
+        is_of_ledger=_of_ledger(),
+    ).prefetch_related(Prefetch("recoveries", Recovery.objects.defer(*RECOVERY_LEFT_OUT)))
+    return [*map(_audit_kept, found), *map(_plan_kept, planned)]
 
 
-RECOVERY_LEFT_OUT = ("certificate", "attestations", "progress", "says", "reason")
-AUDIT_COLUMNS = ("id", "pipeline_id", "recovery_id", "evidence_uri", "evidence_gone_at", "finished_at")
-PLAN_COLUMNS = ("id", "pipeline_id", "state", "evidence_uri", "evidence_gone_at", "created_at", "computed_at")
+def _newer(rows: QuerySet[Any], moment: str) -> QuerySet[Any]:
+    return rows.filter(pipeline=OuterRef("pipeline"), **{f"{moment}__gt": OuterRef(moment)})
+
+
+def _of_ledger() -> Any:
+    lanes = _evidenced(LedgerLane.objects.all(), "evidence")
+    return Exists(lanes) | Exists(_evidenced(LedgerReading.objects.all(), "evidence_uri"))
+
+
+def _audit_kept(audit: Any) -> Kept:
+    return _kept(audit, Piece.AUDIT, audit.finished_at, audit.recovery, of_open_item=audit.is_of_open_item)
+
+
+def _plan_kept(plan: Any) -> Kept:
+    recovery = next(iter(plan.recoveries.all()), None)
+    is_waiting = plan.state in (*WAITING_STATES, *COMPUTING)
+    return _kept(plan, Piece.PLAN, plan.computed_at or plan.created_at, recovery, is_waiting=is_waiting)
+
+
+def _kept(row: Any, piece: Piece, ended_at: datetime, recovery: Recovery | None, **more: bool) -> Kept:
+    is_finished = recovery is not None and recovery.state == RecoveryState.FINISHED
+    is_certified = recovery is not None and is_finished and bool(recovery.certificate_digest)
+    parts = Parts(
+        piece=piece,
+        ended_at=ended_at,
+        evidence_until=certificate_until(recovery) if recovery else None,
+        is_newest=not row.has_newer,
+        of_certificate=is_certified,
+        is_newest_certificate=is_certified and not row.has_newer_certificate,
+        unfinished=recovery is not None and not is_finished,
+        of_ledger=row.is_of_ledger,
+        **more,
+    )
+    return Kept(row.pk, row.pipeline_id, row.evidence_uri, parts, row.evidence_gone_at)
 
 
 def audit_kept(audit: Audit) -> Kept | None:
     """None: it wrote no parts."""
-    found = evidence_kept(audit.pipeline, Audit.objects.filter(pk=audit.pk), Plan.objects.none())
+    found = evidence_kept(Audit.objects.filter(pk=audit.pk), Plan.objects.none())
     return next(iter(found), None)
 
 
 def plan_kept(plan: Plan) -> Kept | None:
     """None: it wrote no parts."""
-    found = evidence_kept(plan.pipeline, Audit.objects.none(), Plan.objects.filter(pk=plan.pk))
+    found = evidence_kept(Audit.objects.none(), Plan.objects.filter(pk=plan.pk))
     return next(iter(found), None)
 
 
 def recovery_kept(recovery: Recovery) -> list[Kept]:
     """What its certificate rests on: the parts of its verification and of its plan, the newest first."""
     audits = Audit.objects.filter(recovery=recovery).order_by("-finished_at")
-    return evidence_kept(recovery.pipeline, audits, Plan.objects.filter(pk=recovery.plan_id))
+    return evidence_kept(audits, Plan.objects.filter(pk=recovery.plan_id))
 
 
 def certificate_until(recovery: Recovery) -> datetime | None:
@@ -123,57 +164,8 @@ def _evidenced(rows: QuerySet[Any], column: str) -> QuerySet[Any]:
     return rows.filter(pipeline=OuterRef("pipeline"), **{column: OuterRef("evidence_uri")}).exclude(**{column: ""})
 
 
-@dataclass(frozen=True, slots=True)
-class _Rests:
-    pipeline: Pipeline
-    newest: Sequence[UUID]
-    recoveries: Sequence[Recovery]
-    open_items: frozenset[UUID]
-    ledger: set[str]
-
-    def audit(self, audit: Audit) -> Kept:
-        recovery = next((one for one in self.recoveries if one.pk == audit.recovery_id), None)
-        return self._kept(audit, Piece.AUDIT, audit.finished_at, recovery, is_waiting=False)
-
-    def plan(self, plan: Plan) -> Kept:
-        recovery = next((one for one in self.recoveries if one.plan_id == plan.pk), None)
-        is_waiting = plan.state in (*WAITING_STATES, *COMPUTING)
-        return self._kept(plan, Piece.PLAN, plan.computed_at or plan.created_at, recovery, is_waiting=is_waiting)
-
-    def _kept(
-        self,
-        row: Audit | Plan,
-        piece: Piece,
-        ended_at: datetime,
-        recovery: Recovery | None,
-        *,
-        is_waiting: bool,
-    ) -> Kept:
-        finished = [one for one in self.recoveries if one.state == RecoveryState.FINISHED and one.certificate_digest]
-        parts = Parts(
-            piece=piece,
-            ended_at=ended_at,
-            evidence_until=certificate_until(recovery) if recovery else None,
-            is_newest=row.pk in self.newest,
-            of_certificate=recovery in finished,
-            is_newest_certificate=bool(finished) and recovery == finished[0],
-            unfinished=recovery is not None and recovery.state != RecoveryState.FINISHED,
-            is_waiting=is_waiting,
-            of_open_item=row.pk in self.open_items,
-            of_ledger=row.evidence_uri in self.ledger,
-        )
-        return Kept(row.pk, self.pipeline.pk, row.evidence_uri, parts, row.evidence_gone_at)
-
-
-def _open_items(pipeline: Pipeline) -> frozenset[UUID]:
-    """The audits that first and last saw what is still open."""
-    items = LedgerItem.objects.filter(pipeline=pipeline, settled_at__isnull=True).order_by()
-    pairs: Iterable[tuple[UUID, UUID]] = items.values_list("first_audit_id", "last_audit_id").distinct()
-    return frozenset(audit for pair in pairs for audit in pair)
-
-
 def pipeline_kept(pipeline: Pipeline) -> list[Kept]:
     """Everything of the pipeline that has or had parts, newest first."""
     audits = Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
     plans = Plan.objects.filter(pipeline=pipeline).order_by("-created_at")
-    return sorted(evidence_kept(pipeline, audits, plans), key=lambda one: one.parts.ended_at, reverse=True)
+    return sorted(evidence_kept(audits, plans), key=lambda one: one.parts.ended_at, reverse=True)

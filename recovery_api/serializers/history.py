@@ -6,9 +6,11 @@ from rest_framework import serializers
 
 from recovery_api.domain.headroom.live import Standing
 from recovery_api.domain.history import SPANS
-from recovery_api.domain.outcomes import Status
 from recovery_api.domain.words import words
+from recovery_api.models import AuditStatus
 from recovery_api.serializers.members import Moment, WideField, maybe
+
+STATUSES = [*AuditStatus.values, "running"]
 
 
 class StretchShape(serializers.Serializer):
@@ -16,19 +18,19 @@ class StretchShape(serializers.Serializer):
 
     since = Moment()
     until = Moment()
-    status = serializers.ChoiceField(words(Status), allow_null=True, help_text="null: not observed.")
+    status = serializers.ChoiceField(STATUSES, allow_null=True, help_text="null: not observed.")
     seconds = WideField()
     unobserved_seconds = WideField(help_text="Of that time nobody looked.")
     audits = WideField()
 
 
-class PointShape(serializers.Serializer):
+class ObservedShape(serializers.Serializer):
     """The worst of each figure from `since` until `until`; null: not observed, or not known."""
 
     since = Moment()
     until = Moment()
     unobserved_seconds = WideField()
-    status = serializers.ChoiceField(words(Status), allow_null=True)
+    status = serializers.ChoiceField(STATUSES, allow_null=True)
     audits = maybe(WideField)
     owed = maybe(WideField, help_text="Lost, and nobody acknowledged it.")
     oldest_owed_seconds = maybe(WideField, help_text="Since its commit, where that is known.")
@@ -47,4 +49,4 @@ class HistoryShape(serializers.Serializer):
     until = Moment()
     point_seconds = WideField(help_text="What one point stands for.")
     stretches = StretchShape(many=True)
-    points = PointShape(many=True)
+    points = ObservedShape(many=True)

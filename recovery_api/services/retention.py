@@ -74,9 +74,7 @@ def evidence_retire(now: datetime, ages: Ages) -> list[Kept]:
     }
     gone = [kept for key in sorted(keys) for kept in _pipeline_retire(key, old, before, now, ages)]
     again = Q(evidence_gone_at__gt=now - AGAIN) & ~Q(evidence_uri="") & ~Q(pk__in=[one.id for one in gone])
-    for pipeline in Pipeline.objects.filter(Q(audits__evidence_gone_at__gt=now - AGAIN)).distinct():
-        gone += evidence_kept(pipeline, pipeline.audits.filter(again), pipeline.plans.filter(again))
-    return gone
+    return gone + evidence_kept(Audit.objects.filter(again), Plan.objects.filter(again))
 
 
 def records_retire(now: datetime, ages: Ages) -> Retired:
@@ -96,7 +94,7 @@ def _pipeline_retire(key: int, old: Q, before: datetime, now: datetime, ages: Ag
         pipeline = Pipeline.objects.select_for_update(no_key=True).get(pk=key)
         audits = Audit.objects.filter(old, pipeline=pipeline, finished_at__lt=before)
         plans = Plan.objects.filter(old, pipeline=pipeline, created_at__lt=before)
-        gone = [one for one in evidence_kept(pipeline, audits, plans) if not one.keeping(ages, now).stays]
+        gone = [one for one in evidence_kept(audits, plans) if not one.keeping(ages, now).stays]
         ids = [one.id for one in gone]
         Audit.objects.filter(pk__in=ids).update(evidence_gone_at=now)
         Plan.objects.filter(pk__in=ids).update(evidence_gone_at=now)

@@ -81,11 +81,11 @@ def test_queries_of_each_page_stay_few(
     recovery = finished(pipeline)
     client = sign_in("approver")
     for name, of, most in (
-        ("audit", audit.id, 4),
+        ("audit", audit.id, 5),
         ("findings", audit.id, 5),
-        ("plan", recovery.plan_id, 7),
+        ("plan", recovery.plan_id, 9),
         ("recovery", recovery.id, 8),
-        ("recovery-certificate", recovery.id, 5),
+        ("recovery-certificate", recovery.id, 8),
     ):
         client.get(reverse(name, args=[of]))
         with django_assert_max_num_queries(most):
