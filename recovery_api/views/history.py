@@ -30,7 +30,7 @@ class PipelineHistoryOne(ApiView):
         answer=HistoryShape,
         query=HistoryQuery,
         is_named=True,
-        errors=[404, 422],
+        errors=[404],
         tag="pipelines",
     )
     def get(self, request: Request, name: str) -> Response:
