@@ -17,10 +17,12 @@ from recovery_api.domain.looks import look_of
 
 PANEL = 130
 NOT_OBSERVED = "not observed"
-STRIP_WIDTH = 1000.0
+STRIP_WIDTH, STRIP_HEIGHT = 1000.0, 24.0
 THINNEST = 3.0
 """However short a stretch was, it can be seen."""
-SPARK_WIDTH, SPARK_HEIGHT, SPARK_FOOT = 96.0, 26.0, 5.0
+SPARK_WIDTH, SPARK_HEIGHT, SPARK_FOOT = 96.0, 26.0, 8.0
+LEVELS = {"gap": 0.0, "good": 0.4, "given": 0.5, "calm": 0.55, "unsure": 0.65, "busy": 0.65, "warn": 0.85, "bad": 1.0}
+"""How high a block stands: the worse the higher, so that no colour has to be told from another. A gap has no height."""
 
 Figure = Callable[[Observed], float | None]
 
@@ -62,12 +64,17 @@ PANELS: tuple[tuple[str, tuple[Line, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a strip, or an hour of a spark line: where it lies, its tone (`gap`: not observed) and its words."""
+    """A stretch of a strip, or an hour of a spark line: where it lies, its tone (`gap`: not observed) and its words.
+
+    `y`, `height`: of the drawing's own height, from its top.
+    """
 
     x: float
     width: float
     tone: str
     says: str
+    y: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def strip_blocks(stretches: Sequence[Stretch], says: Callable[[Stretch], str]) -
     for one in stretches:
         x = STRIP_WIDTH * (one.since - begin).total_seconds() / whole
         width = STRIP_WIDTH * (one.until - one.since).total_seconds() / whole
-        drawn.append(Block(round(x, 1), round(max(width, THINNEST), 1), _tone(one), says(one)))
+        drawn.append(_block(round(x, 1), round(max(width, THINNEST), 1), _tone(one), says(one), 0.0, STRIP_HEIGHT))
     return drawn
 
 
@@ -153,13 +160,18 @@ def spark_of(found: Sequence[Bucket], says: str) -> Spark:
     foot = []
     for place, one in enumerate(found):
         tone = look_of(one.worst.status).tone if one.worst else "gap"
-        foot.append(Block(round(step * place, 2), round(step, 2), tone, ""))
+        foot.append(_block(round(step * place, 2), round(step, 2), tone, "", SPARK_HEIGHT - SPARK_FOOT, SPARK_FOOT))
         if one.worst is None or one.worst.lag_events is None:
             runs.append([])
             continue
         y = round(1 + room * (1 - one.worst.lag_events / most), 2)
         runs[-1] += [f"{step * place:.2f},{y}", f"{step * (place + 1):.2f},{y}"]
     return Spark([" ".join(run) for run in runs if run], foot, says)
+
+
+def _block(x: float, width: float, tone: str, says: str, top: float, room: float) -> Block:
+    height = room * LEVELS.get(tone, 0.65)
+    return Block(x, width, tone, says, round(top + room - height, 2), round(height, 2))
 
 
 def _tone(one: Stretch) -> str:

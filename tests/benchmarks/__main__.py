@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment fleet --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment fleet year --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers", "judge", "increment", "fleet")
-LONG = ("increment", "fleet")
+BENCHMARKS = (
+    "audit",
+    "landing",
+    "fire",
+    "latency",
+    "admission",
+    "lists",
+    "writers",
+    "judge",
+    "increment",
+    "fleet",
+    "year",
+)
+LONG = ("increment", "fleet", "year")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -18,6 +30,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, action="append", help="obligations of the audit (1000000 and 5000000)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
     parser.add_argument("--by", choices=["coordinate", "payload"], help="how the audit matches (both)")
+    parser.add_argument("--pipelines", type=int, default=1000, help="of the year (1000)")
+    parser.add_argument("--days", type=int, default=365, help="of the year (365)")
     given = parser.parse_args()
     names = given.names or [name for name in BENCHMARKS if name not in LONG]
     if unknown := set(names) - set(BENCHMARKS):
@@ -57,6 +71,10 @@ def main() -> None:
         from tests.benchmarks import increment
 
         increment.run(given.rows or [1_000_000, 5_000_000, 20_000_000], given.rounds)
+    if "year" in names:
+        from tests.benchmarks import year
+
+        year.run(given.pipelines, given.days)
     if "fleet" in names:
         from tests.benchmarks import fleet
 
