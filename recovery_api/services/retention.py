@@ -33,8 +33,8 @@ from recovery_api.models import (
     Upkeep,
 )
 from recovery_api.selectors.retention import Kept, audits_unneeded, evidence_kept
-from recovery_api.services.audits_gone import audits_delete
 from recovery_api.services.events import event_append
+from recovery_api.services.gone import audits_delete, intents_delete
 
 ACTOR = "retention"
 AT_ONCE = 1000
@@ -84,7 +84,7 @@ def records_retire(now: datetime, ages: Ages) -> Retired:
         events=_events_retire(before, now),
         audits=_rounds(_audits_old(before), audits_delete),
         plans=_rounds(_plans_old(before), _plans_delete),
-        intents=_rounds(_intents_old(before), _intents_delete),
+        intents=_rounds(_intents_old(before), intents_delete),
     )
 
 
@@ -201,7 +201,3 @@ def _plans_delete(ids: Sequence[UUID]) -> None:
     Finding.objects.filter(plan__in=ids).delete()
     Intent.objects.filter(plan__in=ids, state__in=ENDED, audits__isnull=True).delete()
     Plan.objects.filter(pk__in=ids).delete()
-
-
-def _intents_delete(ids: Sequence[UUID]) -> None:
-    Intent.objects.filter(pk__in=ids).delete()

@@ -28,7 +28,7 @@ from recovery_api.domain.schedules import (
 )
 from recovery_api.models import LIVE_STATES, Audit, Intent, IntentAction, IntentState, Pipeline, Schedule
 from recovery_api.selectors.retention import audits_unneeded
-from recovery_api.services.audits_gone import audits_delete
+from recovery_api.services.gone import audits_delete, intents_delete
 from recovery_api.services.intents import intent_create, intent_finish
 
 KEPT = timedelta(days=1)
@@ -118,17 +118,17 @@ def _forget(pipelines: QuerySet[Pipeline], now: datetime, most: int) -> list[str
     before = now - KEPT
     mine = Audit.objects.filter(pipeline__in=pipelines, is_scheduled=True, is_standing=False, finished_at__lt=before)
     mine = audits_unneeded(mine)
+    spent = Intent.objects.filter(pipeline__in=pipelines, action=IntentAction.AUDIT, arguments__is_scheduled=True)
+    spent = spent.filter(finished_at__lt=before, audits__isnull=True).order_by("finished_at")
     found: list[tuple[UUID, str]] = []
     try:
         with transaction.atomic():
             chosen = list(mine.order_by("finished_at").values_list("pk", "evidence_uri")[:most])
             audits_delete([pk for pk, _ in chosen])
+            intents_delete(list(spent.values_list("pk", flat=True)[:most]))
         found = chosen
     except IntegrityError:  # something began to rest on one of them meanwhile: a later sweep chooses again
         pass
-    spent = Intent.objects.filter(pipeline__in=pipelines, action=IntentAction.AUDIT, arguments__is_scheduled=True)
-    spent = spent.filter(finished_at__lt=before, audits__isnull=True).order_by("finished_at")
-    Intent.objects.filter(pk__in=list(spent.values_list("pk", flat=True)[:most])).delete()
     return [uri for _, uri in found if uri]
 
 
