@@ -77,6 +77,13 @@ def evidence_retire(now: datetime, ages: Ages) -> list[Kept]:
     return gone + evidence_kept(Audit.objects.filter(again), Plan.objects.filter(again))
 
 
+def evidence_left(kept: Sequence[Kept]) -> None:
+    """Takes back that these parts are gone: they could not be deleted, or lie elsewhere. They stay due."""
+    ids = [one.id for one in kept]
+    Audit.objects.filter(pk__in=ids).update(evidence_gone_at=None)
+    Plan.objects.filter(pk__in=ids).update(evidence_gone_at=None)
+
+
 def records_retire(now: datetime, ages: Ages) -> Retired:
     """How many rows of finished work went because they were older than they are kept; the timeline says so of its events."""
     before = now - max(ages.records, EVENTS_KEPT_AT_LEAST)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
 
-from recovery_api.domain.retention import Piece
+from recovery_api.domain.retention import Ages, Piece
 from recovery_api.models import Audit
 from recovery_api.selectors.retention import Kept, ages_get
 from recovery_api.services.history import history_thin
-from recovery_api.services.retention import evidence_retire, records_retire, upkeep_begin
+from recovery_api.services.retention import evidence_left, evidence_retire, records_retire, upkeep_begin
 from recovery_api.services.schedules import schedules_forget
 from workers.recovery.ends import evidence_forget
+
+logger = logging.getLogger(__name__)
 
 THIN_EVERY = timedelta(hours=1)
 RETIRE_EVERY = timedelta(hours=6)
@@ -27,9 +30,17 @@ def retention_sweep(now: datetime) -> None:
         history_thin(now, ages.history)
         evidence_forget(schedules_forget(now))
     if upkeep_begin("retention", now, RETIRE_EVERY):
-        gone = evidence_retire(now, ages)
-        evidence_forget([*(one.uri for one in gone), *_under_claims(gone)])
+        if Path(settings.FENCEPOST_EVIDENCE_DIR).is_dir():  # else it lies on another machine, or is not mounted
+            _parts_retire(now, ages)
         records_retire(now, ages)
+
+
+def _parts_retire(now: datetime, ages: Ages) -> None:
+    gone = evidence_retire(now, ages)
+    evidence_forget([*(one.uri for one in gone), *_under_claims(gone)])
+    if left := [one for one in gone if Path(one.uri).exists()]:
+        evidence_left(left)
+        logger.warning("%d parts of evidence could not be deleted, the first at %s", len(left), left[0].uri)
 
 
 def _under_claims(gone: Iterable[Kept]) -> list[str]:

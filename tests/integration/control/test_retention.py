@@ -176,6 +176,28 @@ def test_parts_are_deleted_again_where_the_worker_died_between_row_and_folder(pi
     assert evidence_retire(now + 30 * DAY, AGES) == []
 
 
+def test_parts_that_cannot_be_deleted_or_lie_elsewhere_are_not_said_to_be_gone(pipeline, now, folder, tmp_path_factory):
+    (folder / "audits").mkdir()
+    stuck = folder / "audits" / "0"
+    stuck.write_bytes(b"no folder: deleting one fails here")
+    elsewhere = written(tmp_path_factory.mktemp("before"), "audits", "1")
+    audits = [judged(pipeline, now + DAY * n, uri) for n, uri in enumerate((str(stuck), elsewhere, "newest"))]
+    later = now + 20 * DAY
+    retention_sweep(later)
+    assert stuck.exists() and Path(elsewhere).exists()
+    for audit in audits:
+        audit.refresh_from_db()
+        assert audit.evidence_gone_at is None
+    assert audit_kept(audits[0]).keeping(AGES, later).says.startswith("Due to go since")
+
+
+def test_worker_without_the_evidence_folder_says_of_nothing_that_it_is_gone(pipeline, now, folder, settings):
+    settings.FENCEPOST_EVIDENCE_DIR = folder / "not mounted"
+    judged(pipeline, now, str(folder / "audits/0")), judged(pipeline, now + DAY, "newest")
+    retention_sweep(now + 20 * DAY)
+    assert not Audit.objects.filter(evidence_gone_at__isnull=False).exists()
+
+
 def test_rows_of_finished_work_go_by_age_and_the_timeline_says_so(pipeline, now, folder):
     recovery = recovered(pipeline, now, "r")
     event_append("fired", actor="worker", now=now, says="Fired.", recovery=recovery)
