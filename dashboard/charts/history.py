@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.charts.look import LOOK
-from recovery_api.domain.history import Bucket, Observed, Stretch
+from recovery_api.domain.history import Bucket, Hour, Observed, Stretch
 from recovery_api.domain.looks import look_of
 
 PANEL = 130
@@ -151,20 +151,20 @@ def strip_blocks(stretches: Sequence[Stretch], says: Callable[[Stretch], str]) -
     return drawn
 
 
-def spark_of(found: Sequence[Bucket], says: str) -> Spark:
-    """What was not accepted in each bucket, as lines, above each one's worst status; 0 lies at the foot's edge."""
+def spark_of(found: Sequence[Hour], says: str) -> Spark:
+    """What was not accepted in each hour, as lines, above each one's worst status; 0 lies at the foot's edge."""
     step = SPARK_WIDTH / len(found)
     room = SPARK_HEIGHT - SPARK_FOOT - 2
-    most = max((one.worst.lag_events or 0 for one in found if one.worst), default=0) or 1
+    most = max((one.lag_events or 0 for one in found), default=0) or 1
     runs: list[list[str]] = [[]]
     foot = []
     for place, one in enumerate(found):
-        tone = look_of(one.worst.status).tone if one.worst else "gap"
+        tone = look_of(one.status).tone if one.status else "gap"
         foot.append(_block(round(step * place, 2), round(step, 2), tone, "", SPARK_HEIGHT - SPARK_FOOT, SPARK_FOOT))
-        if one.worst is None or one.worst.lag_events is None:
+        if one.lag_events is None:
             runs.append([])
             continue
-        y = round(1 + room * (1 - one.worst.lag_events / most), 2)
+        y = round(1 + room * (1 - one.lag_events / most), 2)
         runs[-1] += [f"{step * place:.2f},{y}", f"{step * (place + 1):.2f},{y}"]
     return Spark([" ".join(run) for run in runs if run], foot, says)
 

@@ -11,7 +11,7 @@ from dashboard.charts.history import NOT_OBSERVED, Spark, history_figure, spark_
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.headroom.live import Standing
 from recovery_api.domain.headroom.says import span_short
-from recovery_api.domain.history import FIRST_SPAN, SPANS, Bucket, Observed, Stretch
+from recovery_api.domain.history import FIRST_SPAN, SPANS, Bucket, Hour, Observed, Stretch
 from recovery_api.domain.looks import look_of
 from recovery_api.domain.outcomes import WORST_FIRST
 from recovery_api.models import Pipeline
@@ -69,17 +69,16 @@ def sparks(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, Spark | No
     found = fleet_sparks([one.pk for one in pipelines], now)
     return {
         one.pk: spark_of(found[one.pk], spark_says(found[one.pk]))
-        if any(bucket.worst for bucket in found.get(one.pk, []))
+        if any(hour.status for hour in found.get(one.pk, []))
         else None
         for one in pipelines
     }
 
 
-def spark_says(found: Sequence[Bucket]) -> str:
+def spark_says(found: Sequence[Hour]) -> str:
     """The spark line in words: the worst status and the most that waited, and for how long nobody looked."""
-    seen = [one.worst for one in found if one.worst]
-    worst = min((one.status for one in seen), key=WORST_FIRST.index)
-    most = max((one.lag_events for one in seen if one.lag_events is not None), default=None)
+    worst = min((one.status for one in found if one.status), key=WORST_FIRST.index)
+    most = max((one.lag_events for one in found if one.lag_events is not None), default=None)
     waited = "" if most is None else f", at most {most:,} not accepted"
     blind = timedelta(seconds=sum(one.unobserved_seconds for one in found))
     gaps = f", {span_short(blind)} {NOT_OBSERVED}" if blind >= timedelta(minutes=1) else ""

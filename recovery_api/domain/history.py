@@ -165,7 +165,8 @@ def buckets(rows: Iterable[Observed], since: datetime, until: datetime, width: t
         if row.at >= until or (row.at < since and row.until <= since):
             continue
         first = max(0, (row.at - since) // width)
-        for place, (low, high) in enumerate(edges[first:], first):
+        for place in range(first, len(edges)):
+            low, high = edges[place]
             if place > first and row.until <= low:
                 break
             held[place].append(_clipped(row, low, high))
@@ -173,6 +174,36 @@ def buckets(rows: Iterable[Observed], since: datetime, until: datetime, width: t
         Bucket(low, high, worst_of(inside, Grain.AUDIT) if inside else None)
         for (low, high), inside in zip(edges, held, strict=True)
     ]
+
+
+@dataclass(slots=True)
+class Hour:
+    """Of a spark line: the worst status, the most that was not accepted, how much nobody looked. `status` None: all of it."""
+
+    status: Status | None
+    lag_events: int | None
+    unobserved_seconds: float
+
+
+def hours(rows: Iterable[tuple[float, float, float, Status, int | None]], width: float, count: int) -> list[Hour]:
+    """The worst of each of `count` hours, as `buckets` has it, from a few columns: a page of pipelines has many of them.
+
+    `rows`: at and until, in seconds since the first hour began, covered seconds, status, not accepted.
+    """
+    found = [Hour(None, None, width) for _ in range(count)]
+    for at, until, covered, status, lag in rows:
+        first = max(0, int(at // width))
+        last = max(first, min(count - 1, -int(-until // width) - 1))
+        share = min(covered / (until - at), 1.0) if until > at else 0.0
+        for place in range(first, last + 1):
+            hour = found[place]
+            low, high = max(at, place * width), min(until, (place + 1) * width)
+            hour.unobserved_seconds = max(hour.unobserved_seconds - max(high - low, 0.0) * share, 0.0)
+            if hour.status is None or WORST_FIRST.index(status) < WORST_FIRST.index(hour.status):
+                hour.status = status
+            if lag is not None and (hour.lag_events is None or lag > hour.lag_events):
+                hour.lag_events = lag
+    return found
 
 
 def strip(rows: Iterable[Observed], since: datetime, until: datetime) -> list[Stretch]:
@@ -214,6 +245,8 @@ def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 def _clipped(row: Observed, low: datetime, high: datetime) -> Observed:
     """The part of a row between two moments; of several audits it covers the same share as the whole."""
+    if row.at >= low and row.until <= high:
+        return row
     at, until = max(row.at, low), max(min(row.until, high), max(row.at, low))
     whole = (row.until - row.at).total_seconds()
     share = (until - at).total_seconds() / whole if whole else 0.0

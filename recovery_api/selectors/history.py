@@ -12,7 +12,7 @@ from django.db.models import Subquery, Value
 from django.db.models.functions import Coalesce
 
 from recovery_api.domain.headroom.live import Standing
-from recovery_api.domain.history import SPANS, Bucket, Grain, Observed, Stretch, buckets, strip
+from recovery_api.domain.history import SPANS, Bucket, Grain, Hour, Observed, Stretch, buckets, hours, strip
 from recovery_api.domain.outcomes import WORST_FIRST, Status
 from recovery_api.models import Observation, Pipeline
 
@@ -55,46 +55,34 @@ def history_get(pipeline: Pipeline, span: str, now: datetime) -> PipelineHistory
 
 
 SPARKS = """
-SELECT pipeline_id, min(at), max(until), (%(statuses)s::text[])[min(array_position(%(statuses)s::text[], status::text))],
-    max(owed), max(lag_events), max(hazards), sum(audits),
-    sum(coalesce(least(observed_seconds, extract(epoch FROM until - at)), extract(epoch FROM until - at)))::float8
+SELECT pipeline_id, extract(epoch FROM min(at) - %(since)s)::float8, extract(epoch FROM max(until) - %(since)s)::float8,
+    sum(coalesce(least(observed_seconds, extract(epoch FROM until - at)), extract(epoch FROM until - at)))::float8,
+    min(array_position(%(statuses)s::text[], status::text)), max(lag_events)
 FROM (
-    SELECT * FROM recovery_api_observation
+    SELECT pipeline_id, at, until, observed_seconds, status, lag_events FROM recovery_api_observation
     WHERE pipeline_id = ANY(%(keys)s::bigint[]) AND at >= %(since)s AND at < %(now)s
     UNION ALL
     SELECT before.* FROM unnest(%(keys)s::bigint[]) AS key CROSS JOIN LATERAL (
-        SELECT * FROM recovery_api_observation
+        SELECT pipeline_id, at, until, observed_seconds, status, lag_events FROM recovery_api_observation
         WHERE pipeline_id = key AND at < %(since)s ORDER BY at DESC, id DESC LIMIT 1
     ) before
     WHERE before.until > %(since)s
 ) reaching
 GROUP BY pipeline_id, date_bin(%(width)s, at, %(since)s)
-ORDER BY 1, 2
 """
 """The worst of each hour, as domain.history.worst_of, and the observation that reaches into the first one."""
 
 
-def fleet_sparks(pipeline_ids: Sequence[int], now: datetime) -> dict[int, list[Bucket]]:
+def fleet_sparks(pipeline_ids: Sequence[int], now: datetime) -> dict[int, list[Hour]]:
     """The last day of each, by the hour. One query, whatever their number; those of which nothing is known are left out."""
-    since, width = now - SPARK_SPAN, SPARK_SPAN / SPARK_BUCKETS
-    given = {"keys": list(pipeline_ids), "since": since, "now": now, "width": width}
-    rows: dict[int, list[Observed]] = {}
+    width = SPARK_SPAN / SPARK_BUCKETS
+    given = {"keys": list(pipeline_ids), "since": now - SPARK_SPAN, "now": now, "width": width}
+    rows: dict[int, list[tuple[float, float, float, Status, int | None]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(SPARKS, {**given, "statuses": [one.value for one in WORST_FIRST]})
-        for key, at, until, status, owed, lag, hazards, audits, covered in cursor.fetchall():
-            rows.setdefault(key, []).append(
-                Observed(
-                    at=at,
-                    until=until,
-                    status=Status(status),
-                    owed=owed,
-                    lag_events=lag,
-                    hazards=hazards,
-                    audits=audits,
-                    observed_seconds=covered,
-                )
-            )
-    return {key: buckets(found, since, now, width) for key, found in rows.items()}
+        for key, at, until, covered, rank, lag in cursor.fetchall():
+            rows.setdefault(key, []).append((at, until, covered, WORST_FIRST[rank - 1], lag))
+    return {key: hours(found, width.total_seconds(), SPARK_BUCKETS) for key, found in rows.items()}
 
 
 def _observed(row: Sequence[Any]) -> Observed:

@@ -21,6 +21,7 @@ from recovery_api.domain.history import (
     Stretch,
     buckets,
     counts_until,
+    hours,
     interval_begin,
     strip,
     thin_before,
@@ -166,7 +167,9 @@ def test_pictures_break_where_nothing_was_observed_and_say_what_they_show() -> N
     lines = {one["name"]: one["y"] for one in figure["data"]}
     assert lines == {"not accepted": [8, 8, None, 2, 2], "owed": [0, 0, None, 2, 2]}
     assert not any(one["connectgaps"] for one in figure["data"])
-    spark = spark_of(found, "in words")
+    spark = spark_of(
+        hours([(0, 900, 900, Status.EXACTLY_ONCE, 8), (1800, 2700, 900, Status.OWED, 2)], 900, 3), "in words"
+    )
     assert (len(spark.runs), [one.tone for one in spark.foot]) == (2, ["good", "gap", "warn"])
     drawn = strip_blocks(strip(rows, NOON, NOON + 45 * MINUTE), lambda one: str(one.status))
     assert [(one.x, one.tone) for one in drawn] == [(0, "good"), (333.3, "gap"), (666.7, "warn")]
@@ -176,4 +179,27 @@ def test_nothing_known_draws_nothing() -> None:
     found = buckets([seen(0, status=Status.UNKNOWN)], NOON, NOON + 30 * MINUTE, 15 * MINUTE)
     assert history_figure(found) is None
     assert history_figure(buckets([], NOON, NOON + 30 * MINUTE, 15 * MINUTE)) is None
-    assert spark_of(found, "").runs == []
+    assert spark_of(hours([(0, 900, 900, Status.UNKNOWN, None)], 900, 2), "").runs == []
+
+
+@given(st.lists(st.tuples(st.integers(-60, 119), st.integers(0, 90), STATUSES, COUNTS), max_size=12))
+def test_hours_of_a_spark_line_are_the_buckets_of_a_chart(rows: list[tuple[int, int, Status, int | None]]) -> None:
+    """Rows as audits leave them: each cut short by the next."""
+    ordered = sorted({row[0]: row for row in rows}.values())
+    ends = [*(row[0] for row in ordered[1:]), 999][: len(ordered)]
+    made = [
+        seen(minute, min(lasts, end - minute), status, lag_events=lag)
+        for (minute, lasts, status, lag), end in zip(ordered, ends, strict=True)
+    ]
+    expected = buckets(made, NOON, NOON + 120 * MINUTE, 60 * MINUTE)
+    reaching = [one for one in made if one.until > NOON or one.at >= NOON]
+    given = [
+        ((one.at - NOON) / dt.timedelta(seconds=1), (one.until - NOON) / dt.timedelta(seconds=1), one.covered_seconds)
+        for one in reaching
+    ]
+    pairs = zip(given, reaching, strict=True)
+    found = hours([(*numbers, one.status, one.lag_events) for numbers, one in pairs], 3600, 2)
+    for hour, bucket in zip(found, expected, strict=True):
+        assert hour.status is (bucket.worst.status if bucket.worst else None)
+        assert hour.lag_events == (bucket.worst.lag_events if bucket.worst else None)
+        assert hour.unobserved_seconds == pytest.approx(bucket.unobserved_seconds)

@@ -233,10 +233,11 @@ def test_sparks_of_many_are_one_query_and_say_the_worst_of_each_hour(pipeline, n
     with django_assert_num_queries(1):
         found = fleet_sparks([pipeline.pk, *(one.pk for one in others)], now)
     assert sorted(found) == [pipeline.pk, others[0].pk]
-    statuses = [one.worst and one.worst.status for one in found[pipeline.pk]]
+    statuses = [one.status for one in found[pipeline.pk]]
     assert statuses == [Status.EXACTLY_ONCE] * 22 + [Status.HAZARD, Status.EXACTLY_ONCE]
-    assert [one.worst.lag_events for one in found[pipeline.pk]][:2] == [11, 23]
-    assert [one.worst is not None for one in found[others[0].pk]] == [True] + [False] * 23
+    assert [one.lag_events for one in found[pipeline.pk]][:2] == [11, 23]
+    assert [one.status is not None for one in found[others[0].pk]] == [True] + [False] * 23
+    assert [one.unobserved_seconds for one in found[others[0].pk]][:2] == [0, 3600]
 
 
 def test_observation_outlives_its_audit(pipeline, now, later):
