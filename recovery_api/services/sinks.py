@@ -114,8 +114,8 @@ def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> Non
                 pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
             ).update(certificate_void_since=now, certificate_void_says=RESTORED)
             Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
-            ledger_void(pipeline, RESTORED, now)
             observations_end([pipeline], now)
+            ledger_void(pipeline, RESTORED, now)
         event_append(
             EventKind.SINK_RESTORED,
             actor=actor,
