@@ -24,6 +24,9 @@ FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_
 DATABASE_URL = env.str("DATABASE_URL", default="")
 REDIS_URL = env.str("REDIS_URL", default="")
 SPARK_REMOTE = env.str("SPARK_REMOTE", default="")
+FENCEPOST_EVIDENCE_DAYS = env.int("FENCEPOST_EVIDENCE_DAYS", default=90)  # docs/retention.md
+FENCEPOST_RECORDS_DAYS = env.int("FENCEPOST_RECORDS_DAYS", default=400)
+FENCEPOST_HISTORY_DAYS = env.int("FENCEPOST_HISTORY_DAYS", default=400)
 FENCEPOST_IN_PROCESS_ROWS = env.int("FENCEPOST_IN_PROCESS_ROWS", default=50_000)  # what reads fewer needs no Spark
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)} if DATABASE_URL else {}
@@ -247,6 +250,7 @@ SPECTACULAR_SETTINGS = {
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",
         "IntentState": "recovery_api.models.IntentState",
+        "PipelineStatusWord": "recovery_api.serializers.history.STATUSES",
         "PlanState": "recovery_api.models.PlanState",
         "PurgeAnswer": ["no", "unknown", "yes"],
         "RecoveryState": "recovery_api.models.RecoveryState",

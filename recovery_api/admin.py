@@ -24,6 +24,7 @@ from recovery_api.models import (
     LedgerItem,
     LedgerLane,
     LedgerReading,
+    Observation,
     OmissionPreview,
     Pipeline,
     Plan,
@@ -35,6 +36,7 @@ from recovery_api.models import (
     Sink,
     Source,
     Token,
+    Upkeep,
     Worker,
 )
 
@@ -64,6 +66,8 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Pipeline: (("name", "source", "sink", "delivery", "requires_other_approver"), ()),
     Schedule: (("pipeline", "next_due_at", "due_at", "last_due_at", "waiting_since"), ()),
     Intent: (("id", "action", "pipeline", "state", "taken_by", "attempts", "created_at"), ("action", "state")),
+    Observation: (("pipeline", "at", "until", "grain", "status", "owed", "lag_events", "hazards"), ("grain", "status")),
+    Upkeep: (("name", "done_at"), ()),
     Audit: (
         ("id", "pipeline", "status", "lost_count", "premature_count", "duplicate_count", "finished_at"),
         ("status",),

@@ -11,11 +11,14 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from recovery_api.domain.errors import BadInput
+from recovery_api.domain.retention import SETTINGS, ages_parse
+
 
 @register("fencepost")
 def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
-    return [*_database(), *_evidence(), *_broker(), *_engine(), *_proxies()]
+    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies()]
 
 
 def _database() -> list[CheckMessage]:
@@ -42,6 +45,18 @@ def _evidence() -> list[CheckMessage]:
                 f"Evidence cannot be written to {directory}: {existing} is not a directory this user may write.",
                 hint="Set FENCEPOST_EVIDENCE_DIR to a directory that workers and executors share.",
                 id="fencepost.E003",
+            )
+        ]
+    return []
+
+
+def _retention() -> list[CheckMessage]:
+    try:
+        ages_parse({name: getattr(settings, name) for name in SETTINGS})
+    except BadInput as error:
+        return [
+            Error(
+                f"{error.data['field']} {error.data['problem']}.", hint=str(error.data["remedy"]), id="fencepost.E008"
             )
         ]
     return []

@@ -33,6 +33,7 @@ from recovery_api.models import (
     Recovery,
     Sink,
 )
+from recovery_api.retention_rows import evidence_as_row
 from recovery_api.selectors.drills import passed_at, pipeline_passed_at
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.fleet import PipelineStatus
@@ -183,7 +184,7 @@ def audit_as_row(audit: Audit, now: datetime, *, has_findings: bool = True) -> R
         **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
-        "evidence": {"uri": audit.evidence_uri, "digest": audit.evidence_digest, "rows": audit.evidence_rows},
+        "evidence": {**evidence_as_row(audit), "rows": audit.evidence_rows},
         "record_read_at": time_as_text(audit.record_read_at),
         "started_at": time_as_text(audit.started_at),
         "finished_at": time_as_text(audit.finished_at),
@@ -211,7 +212,7 @@ def plan_as_row(plan: Plan) -> Row:
         ],
         "samples": [_spelled(plan.pipeline, sample) for sample in plan.samples],
         "stranded": plan.stranded_count,
-        "evidence": {"uri": plan.evidence_uri, "digest": plan.evidence_digest},
+        "evidence": evidence_as_row(plan),
         "author": plan.author,
         "approved_by": plan.approved_by or None,
         "approved_at": time_as_text(plan.approved_at),

@@ -13,6 +13,7 @@ from recovery_api.views import (
     event_reads,
     events,
     headroom,
+    history,
     intents,
     ledger,
     omission_previews,
@@ -21,6 +22,7 @@ from recovery_api.views import (
     plans,
     purging,
     recoveries,
+    retention,
     sink_jobs,
     tokens,
 )
@@ -56,6 +58,8 @@ urlpatterns = [
     path("pipelines/<end_name:name>/event-reads", event_reads.EventReads.as_view(), name="api-pipeline-event-reads"),
     path("pipelines/<end_name:name>/status", pipelines.PipelineStatusOne.as_view(), name="api-pipeline-status"),
     path("pipelines/<end_name:name>/headroom", headroom.PipelineHeadroomOne.as_view(), name="api-pipeline-headroom"),
+    path("pipelines/<end_name:name>/history", history.PipelineHistoryOne.as_view(), name="api-pipeline-history"),
+    path("pipelines/<end_name:name>/retention", retention.PipelineRetention.as_view(), name="api-pipeline-retention"),
     path("pipelines/<end_name:name>/frontiers", pipelines.PipelineFrontiers.as_view(), name="api-pipeline-frontiers"),
     path(
         "pipelines/<end_name:name>/generations",

@@ -14,8 +14,10 @@ from dashboard.views.errors import errors_shown
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.headroom.evidence import expired_says, is_expired, word_read
 from recovery_api.models import Recovery
+from recovery_api.retention_rows import keeping_says
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.recoveries import recovery_get
+from recovery_api.selectors.retention import recovery_kept
 
 
 @require_GET
@@ -37,6 +39,7 @@ def certificate_show(request: HttpRequest, recovery_id: UUID) -> HttpResponse:
             "verified": certificate.get("verified"),
             "is_void": recovery.certificate_void_since is not None,
             "is_intact": _digest(certificate) == recovery.certificate_digest,
+            "parts": [(one.parts.piece.value, keeping_says(one, now)) for one in recovery_kept(recovery)],
         },
     )
 

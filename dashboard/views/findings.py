@@ -18,6 +18,7 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.words import words
 from recovery_api.models import Audit, Finding
+from recovery_api.retention_rows import gone_says
 from recovery_api.rows import finding_as_row
 from recovery_api.selectors.audits import audit_get
 from recovery_api.selectors.ends import source_spelling
@@ -54,6 +55,7 @@ def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "may_hold_lost": query.get("finding", FindingWord.LOST) == FindingWord.LOST
             and audit.lost_count > audit.acknowledged_count
             and audit.pipeline.retired_at is None,
+            "gone_says": gone_says(audit.evidence_gone_at) if audit.evidence_gone_at else "",
             "unlisted_count": max(audit.evidence_rows - audit.listed_count, 0),
             "unlisted_says": f"{audit.listed_count:,} of {audit.evidence_rows:,} findings are listed here.",
         },

@@ -13,9 +13,11 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from dashboard.charts.history import Spark
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.headroom import HeadroomCell, headroom_cells
+from dashboard.views.history import sparks
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.headroom.live import Standing
@@ -56,6 +58,7 @@ class Line:
     frontier: str
     plan: Plan | None
     headroom: HeadroomCell
+    spark: Spark | None
 
     @property
     def hazards(self) -> int:
@@ -133,13 +136,15 @@ def tiles(fleet: Sequence[FleetEntry], given: dict[str, str]) -> list[dict[str, 
 def lines(entries: Sequence[FleetEntry], now: datetime) -> list[Line]:
     plans = ready_plans_of(entries)
     statuses = statuses_of(entries, now)
-    cells = headroom_cells([status.pipeline for status in statuses], now)
+    pipelines = [status.pipeline for status in statuses]
+    cells, drawn = headroom_cells(pipelines, now), sparks(pipelines, now)
     return [
         Line(
             status,
             frontier_format(status.audit.frontier, source_spelling(status.pipeline.source)) if status.audit else "",
             plans.get(status.pipeline.pk),
             cells[status.pipeline.pk],
+            drawn[status.pipeline.pk],
         )
         for status in statuses
     ]

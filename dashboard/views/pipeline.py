@@ -14,6 +14,7 @@ from dashboard.access import actor
 from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.headroom import headroom_context
+from dashboard.views.history import history_context, span_read
 from dashboard.views.lanes import LISTED_BRIEFLY, frontier_few, lane_table, lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
@@ -24,6 +25,7 @@ from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.ledger_rows import item_as_row, ledger_lane_as_row
 from recovery_api.models import WAITING_STATES, Intent, IntentAction, Pipeline, Recovery
+from recovery_api.retention_rows import retention_shown
 from recovery_api.selectors.audits import audit_list, certified_by_lane
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.drills import pipeline_passed_at
@@ -51,6 +53,10 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         found = pipeline_get(name)
     except NotFound as error:
         return gone_page(request, Pipeline, name, error)
+    try:
+        span = span_read(request.GET)
+    except FencepostError as error:
+        return error_page(request, error)
     now = now_get()
     status = pipeline_status(found, now)
     work = live_work(found)
@@ -66,9 +72,11 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         **_evidence(found, status),
         **history,
         "headroom": headroom_context(found, now),
+        "history": history_context(found, span, now),
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
         "archive": archive_shown(found),
+        "kept": retention_shown(found, now),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

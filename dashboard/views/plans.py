@@ -22,12 +22,14 @@ from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.evidence_classes import owed_count
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
+from recovery_api.retention_rows import keeping_says
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_attestations_asked, plan_estimate, plan_get
 from recovery_api.selectors.recoveries import plan_strategy, recovery_of_plan
+from recovery_api.selectors.retention import plan_kept
 from recovery_api.services import plans, recoveries
 
 COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
@@ -156,4 +158,5 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "owed_count": owed_count(plan.batch),
         "conditions": sorted(plan.conditions, key=lambda condition: condition["holds"] is True),
         "parts_count": len(plan.pins.get("parts", [])) or 1,
+        "parts_says": keeping_says(plan_kept(plan), timezone.now()),
     }

@@ -210,6 +210,8 @@ API: Mapping[tuple[str, str], Permission] = {
     ("api-pipeline-test", "POST"): Permission.CONFIGURE,
     ("api-pipeline-frontiers", "GET"): Permission.SEE,
     ("api-pipeline-headroom", "GET"): Permission.SEE,
+    ("api-pipeline-history", "GET"): Permission.SEE,
+    ("api-pipeline-retention", "GET"): Permission.SEE,
     ("api-pipeline-generations", "GET"): Permission.SEE,
     ("api-pipeline-claims", "GET"): Permission.SEE,
     ("api-pipeline-items", "GET"): Permission.SEE,

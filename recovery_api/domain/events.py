@@ -62,7 +62,11 @@ class EventKind(StrEnum):
     SINK_CLEARED = "sink cleared", "After a restore: counter raised, full audit run."
     WORK_FAILED = "work failed", "An intent ended with an error."
     END_REGISTERED = "end registered", "A source or a sink was registered.", Listed.REGISTRY
-    RETIRED = "retired", "A source, a sink or a pipeline was taken out of use; its history stays.", Listed.REGISTRY
+    RETIRED = (
+        "retired",
+        "A source, a sink or a pipeline was taken out of use, and its history stays; or old events went from the timeline.",
+        Listed.REGISTRY,
+    )
     PIPELINE_CHANGED = (
         "pipeline changed",
         "Scope, options or the rule about approvers changed; waiting plans lapsed.",

@@ -93,12 +93,24 @@ def overdue_since(
     `unanswered_at`: the oldest due time that was asked for and not answered. `read_at`: when the record was last read,
     by whomever: whoever reads after a due time answers it.
     """
+    due = due_unanswered(next_due_at, unanswered_at, read_at, seed, cadence)
+    return due if due is not None and now - due > cadence.period else None
+
+
+def due_unanswered(
+    next_due_at: datetime | None,
+    unanswered_at: datetime | None,
+    read_at: datetime | None,
+    seed: str,
+    cadence: Cadence,
+) -> datetime | None:
+    """The due time that no reading has answered yet; a period after it, it is overdue. None: nothing is due by itself."""
     if not cadence.is_on or next_due_at is None:
         return None
     due = next_due_at if unanswered_at is None else min(unanswered_at, next_due_at)
     if read_at is not None and read_at >= due:
         due = due_next(due, read_at, seed, cadence)
-    return due if now - due > cadence.period else None
+    return due
 
 
 @dataclass(frozen=True, slots=True)

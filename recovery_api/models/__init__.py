@@ -16,6 +16,7 @@ from recovery_api.models.generations import (
     GenerationPurpose,
 )
 from recovery_api.models.headroom import HeadroomFigure
+from recovery_api.models.history import Observation, Upkeep
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
@@ -56,6 +57,7 @@ __all__ = [
     "LedgerItem",
     "LedgerLane",
     "LedgerReading",
+    "Observation",
     "OmissionPreview",
     "Pipeline",
     "Plan",
@@ -70,6 +72,7 @@ __all__ = [
     "Sink",
     "Source",
     "Token",
+    "Upkeep",
     "Wanted",
     "Worker",
 ]

@@ -43,7 +43,7 @@ class Audit(models.Model):
     """`lanes`: lane -> frontier, safe frontier and its ground, counts, verdict. `verified` is what the next
     incremental audit starts from; `findings` the first page of the evidence at `evidence_uri`. `groups`: all findings by
     cause, each with its contiguous runs of coordinates (the first of them); `listed_count`: how many rows of the listing
-    (models.findings) are kept. `is_full`: asked for in full, by name: what both ends held became the new base of what was
+    (models.findings) are kept. `evidence_gone_at`: since when its parts are gone (domain.retention). `is_full`: asked for in full, by name: what both ends held became the new base of what was
     seen (docs/ledger.md). `givens`: what an exactly once at f rests on besides what was read. `record_read_at`:
     when the record's snapshot was opened, by the clock of this database; readings are ordered by it. `is_standing`: no
     later reading that reaches as far has taken its place (domain.statuses). `is_scheduled`: its pipeline's schedule asked
@@ -79,6 +79,7 @@ class Audit(models.Model):
     evidence_uri = models.TextField(blank=True, default="")
     evidence_digest = models.TextField(blank=True, default="")
     evidence_rows = models.BigIntegerField(default=0)
+    evidence_gone_at = models.DateTimeField(null=True, blank=True)
     findings = models.JSONField(default=list)
     groups = models.JSONField(default=list)
     listed_count = models.BigIntegerField(default=0)

@@ -38,7 +38,7 @@ WAITING_STATES = (PlanState.READY, PlanState.APPROVED)
 class Plan(models.Model):
     """`frontier` as asked, then as pinned. `conditions`: [{name, holds, says, remedy}], `holds` null is unknown.
     `batch`: evidence class -> count as text. `pins`: snapshots, floor, capability: what the digest covers.
-    `listed_count`: how many rows of the listing (models.findings) are kept.
+    `listed_count`: how many rows of the listing (models.findings) are kept. `evidence_gone_at`: since when its parts are gone.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -55,6 +55,7 @@ class Plan(models.Model):
     pins = models.JSONField(default=dict)
     evidence_uri = models.TextField(blank=True, default="")
     evidence_digest = models.TextField(blank=True, default="")
+    evidence_gone_at = models.DateTimeField(null=True, blank=True)
     stranded_count = models.BigIntegerField(null=True, blank=True)
     listed_count = models.BigIntegerField(default=0)
     author = models.CharField(max_length=200)

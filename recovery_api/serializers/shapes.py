@@ -20,6 +20,7 @@ from recovery_api.models import (
 )
 from recovery_api.serializers.headroom import HeadroomShortShape
 from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
+from recovery_api.serializers.retention import EvidenceShape, PlanEvidence
 
 
 class ProblemShape(serializers.Serializer):
@@ -169,12 +170,6 @@ class FrontiersShape(serializers.Serializer):
     lanes = LaneShape(many=True)
 
 
-class EvidenceShape(serializers.Serializer):
-    uri = serializers.CharField(allow_blank=True)
-    digest = serializers.CharField(allow_blank=True)
-    rows = WideField()
-
-
 class AuditShape(serializers.Serializer):
     audit = serializers.UUIDField()
     pipeline = serializers.CharField()
@@ -228,11 +223,6 @@ class FindingShape(serializers.Serializer):
     is_acknowledged = maybe(serializers.BooleanField)
     history_digest = maybe(serializers.CharField)
     accepted_digest = maybe(serializers.CharField)
-
-
-class PlanEvidence(serializers.Serializer):
-    uri = serializers.CharField(allow_blank=True)
-    digest = serializers.CharField(allow_blank=True)
 
 
 class ClassShape(serializers.Serializer):

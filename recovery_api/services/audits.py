@@ -22,6 +22,7 @@ from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.headroom import headroom_keep
+from recovery_api.services.history import observation_record
 from recovery_api.services.intents import intent_create, intent_finish
 from recovery_api.services.ledger import Learnt, ledger_merge
 from recovery_api.services.schedules import schedule_record
@@ -121,6 +122,7 @@ def audit_record(
         schedule_record(audit, pin, waiting)
         if learnt is not None:
             ledger_merge(pipeline, audit, learnt)
+        observation_record(audit)
         audit_listing_record(audit, listing)
         found = _evidence_settle(audit, before, now)
         data: Mapping[str, Any] = {

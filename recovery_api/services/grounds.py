@@ -11,6 +11,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import Audit, AuditStatus, EventKind, Pipeline, Plan, Recovery, Source
 from recovery_api.services.events import event_append
+from recovery_api.services.history import observations_end
 from recovery_api.services.ledger import ledger_unsettle
 from recovery_api.services.plans import plans_lapse
 from recovery_api.services.schedules import pins_forget
@@ -24,6 +25,7 @@ def audits_void(pipelines: Collection[Pipeline], says: str, now: datetime) -> in
     What a recovery's certificate says of its own rows stays as true as it was.
     """
     pins_forget(pipelines)
+    observations_end(pipelines, now)
     standing = Audit.objects.filter(pipeline__in=pipelines, void_since__isnull=True)
     return standing.update(void_since=now, void_says=f"It judged other rows than are read now. {says}")
 
@@ -58,6 +60,8 @@ def ground_refute(
                 certificate_void_since=now, certificate_void_says=says
             )
             ledger_unsettle(pipeline, lane)
+            if resting:
+                observations_end([pipeline], now)
             if resting or certified:
                 told = f"{len(resting)} audits and {len(certified)} certificates are void. {says}"
                 data = {"audits": [str(pk) for pk in resting], "recoveries": [str(pk) for pk in certified]}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F, ProtectedError, Q, Value
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Least
 
 from recovery_api.domain.pipelines import pipeline_options_parse
@@ -26,7 +27,8 @@ from recovery_api.domain.schedules import (
     waiting_settle,
 )
 from recovery_api.models import LIVE_STATES, Audit, Intent, IntentAction, IntentState, Pipeline, Schedule
-from recovery_api.selectors.ledger import ledger_evidence
+from recovery_api.selectors.retention import audits_unneeded
+from recovery_api.services.gone import audits_delete, intents_delete
 from recovery_api.services.intents import intent_create, intent_finish
 
 KEPT = timedelta(days=1)
@@ -34,6 +36,9 @@ KEPT = timedelta(days=1)
 
 AT_ONCE = 200
 """So many audits one sweep asks for at most, the longest due first: it has other things to do every ten seconds."""
+
+FORGOTTEN_AT_ONCE = 5000
+"""So many audits one sweep forgets at most, of all pipelines together."""
 
 
 def schedules_sweep(now: datetime) -> int:
@@ -101,22 +106,30 @@ def schedule_forget(pipeline: Pipeline, now: datetime) -> list[str]:
     """Where the evidence lay of the scheduled audits that are forgotten: of before yesterday, told nowhere, relied on by
     nothing, and followed by one that reaches as far. A period of minutes would fill any disk else.
     """
+    return _forget(Pipeline.objects.filter(pk=pipeline.pk), now, AT_ONCE)
+
+
+def schedules_forget(now: datetime) -> list[str]:
+    """The same of every pipeline, also of those that nothing audits any more. Where more is left, the next sweep goes on."""
+    return _forget(Pipeline.objects.all(), now, FORGOTTEN_AT_ONCE)
+
+
+def _forget(pipelines: QuerySet[Pipeline], now: datetime, most: int) -> list[str]:
     before = now - KEPT
-    mine = Audit.objects.filter(pipeline=pipeline, is_scheduled=True, is_standing=False, events__isnull=True)
-    mine = mine.exclude(evidence_uri__in=ledger_evidence(pipeline))  # a ledger that lost its base goes by an older one
-    gone = []
-    for audit in mine.filter(finished_at__lt=before).order_by("finished_at")[:AT_ONCE]:
-        try:
-            with transaction.atomic():
-                audit.listing.all().delete()
-                audit.delete()
-                gone.append(audit.evidence_uri)
-        except ProtectedError:  # something still rests on it
-            continue
-    spent = Intent.objects.filter(pipeline=pipeline, action=IntentAction.AUDIT, arguments__is_scheduled=True)
+    mine = Audit.objects.filter(pipeline__in=pipelines, is_scheduled=True, is_standing=False, finished_at__lt=before)
+    mine = audits_unneeded(mine)
+    spent = Intent.objects.filter(pipeline__in=pipelines, action=IntentAction.AUDIT, arguments__is_scheduled=True)
     spent = spent.filter(finished_at__lt=before, audits__isnull=True).order_by("finished_at")
-    Intent.objects.filter(pk__in=list(spent.values_list("pk", flat=True)[:AT_ONCE])).delete()
-    return [one for one in gone if one]
+    found: list[tuple[UUID, str]] = []
+    try:
+        with transaction.atomic():
+            chosen = list(mine.order_by("finished_at").values_list("pk", "evidence_uri")[:most])
+            audits_delete([pk for pk, _ in chosen])
+            intents_delete(list(spent.values_list("pk", flat=True)[:most]))
+        found = chosen
+    except IntegrityError:  # something began to rest on one of them meanwhile: a later sweep chooses again
+        pass
+    return [uri for _, uri in found if uri]
 
 
 def pins_of(schedule: Schedule) -> list[Pin]:

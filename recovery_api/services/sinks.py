@@ -15,6 +15,7 @@ from recovery_api.models import Audit, EventKind, Intent, IntentAction, Pipeline
 from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.blocks import blocks_forget
 from recovery_api.services.events import event_append
+from recovery_api.services.history import observations_end
 from recovery_api.services.intents import intent_create
 from recovery_api.services.ledger import ledger_void
 from recovery_api.services.plans import plans_lapse
@@ -113,6 +114,7 @@ def _void(sink: Sink, finding: RestoreFinding, actor: str, now: datetime) -> Non
                 pipeline=pipeline, certificate__isnull=False, certificate_void_since__isnull=True
             ).update(certificate_void_since=now, certificate_void_says=RESTORED)
             Audit.objects.filter(pipeline=pipeline, void_since__isnull=True).update(void_since=now, void_says=RESTORED)
+            observations_end([pipeline], now)
             ledger_void(pipeline, RESTORED, now)
         event_append(
             EventKind.SINK_RESTORED,

@@ -22,7 +22,8 @@ from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter, finding_list
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
 from recovery_api.serializers.members import WideField
-from recovery_api.serializers.shapes import AuditShape, EvidenceShape, FindingShape, page_of
+from recovery_api.serializers.retention import EvidenceShape
+from recovery_api.serializers.shapes import AuditShape, FindingShape, page_of
 from recovery_api.serializers.work import IntentShape
 from recovery_api.services.audits import audit_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced

@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment recovery fleet --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment recovery fleet year --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ BENCHMARKS = (
     "increment",
     "recovery",
     "fleet",
+    "year",
 )
-LONG = ("increment", "recovery", "fleet")
+LONG = ("increment", "recovery", "fleet", "year")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -30,6 +31,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, action="append", help="obligations of the audit (1000000 and 5000000)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
     parser.add_argument("--by", choices=["coordinate", "payload"], help="how the audit matches (both)")
+    parser.add_argument("--pipelines", type=int, default=1000, help="of the year (1000)")
+    parser.add_argument("--days", type=int, default=365, help="of the year (365)")
     given = parser.parse_args()
     names = given.names or [name for name in BENCHMARKS if name not in LONG]
     if unknown := set(names) - set(BENCHMARKS):
@@ -73,6 +76,10 @@ def main() -> None:
         from tests.benchmarks import recovery
 
         recovery.run(given.rows or [5_000_000], given.rounds)
+    if "year" in names:
+        from tests.benchmarks import year
+
+        year.run(given.pipelines, given.days)
     if "fleet" in names:
         from tests.benchmarks import fleet
 

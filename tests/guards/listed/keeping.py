@@ -39,9 +39,9 @@ GUARDS = (
     ),
     Guard(
         "a scheduled audit that the ledger goes by is forgotten",
-        "recovery_api/services/schedules.py",
-        "    mine = mine.exclude(evidence_uri__in=ledger_evidence(pipeline))",
-        "    mine = mine.exclude(evidence_uri__in=[])",
+        "recovery_api/selectors/retention.py",
+        '        Exists(_evidenced(LedgerLane.objects.all(), "evidence")),  #',
+        "        #",
         (f"{KEPT}::test_a_scheduled_audit_that_the_ledger_goes_by_is_not_forgotten",),
     ),
     Guard(

@@ -83,9 +83,9 @@ def test_queries_of_each_page_stay_few(
     for name, of, most in (
         ("audit", audit.id, 5),
         ("findings", audit.id, 5),
-        ("plan", recovery.plan_id, 7),
+        ("plan", recovery.plan_id, 9),
         ("recovery", recovery.id, 9),
-        ("recovery-certificate", recovery.id, 6),
+        ("recovery-certificate", recovery.id, 9),
     ):
         client.get(reverse(name, args=[of]))
         with django_assert_max_num_queries(most):

@@ -22,7 +22,7 @@ BASELINE = {
     # address -> queries, three of them for the session, the person and their roles
     "/": 16,
     "/?status=owed": 16,
-    "/?headroom=unknown": 17,
+    "/?headroom=unknown": 18,
     "/tokens/": 6,
     "/tokens/everybody/": 5,
     "/timeline/": 4,
@@ -31,7 +31,7 @@ BASELINE = {
     "/sinks/": 5,
     "/sources/source%20p1/": 8,
     "/sinks/sink%20p1/": 10,
-    "/pipelines/p1/": 26,
+    "/pipelines/p1/": 29,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,
     "/pipelines/p1/edit/": 6,

@@ -1,0 +1,171 @@
+"""Whose evidence parts there are, and what rests on each: rows in, domain.retention's facts out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+
+from recovery_api.domain.retention import SETTINGS, Ages, Keeping, Parts, Piece, ages_parse, parts_keep
+from recovery_api.models import (
+    WAITING_STATES,
+    ArchivePart,
+    Audit,
+    Event,
+    LedgerItem,
+    LedgerLane,
+    LedgerReading,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    RecoveryState,
+)
+
+COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
+
+
+RECOVERY_LEFT_OUT = ("certificate", "attestations", "progress")
+AUDIT_LEFT_OUT = (
+    *("findings", "groups", "lanes", "weaknesses", "verified", "frontier", "givens"),
+    *(f"recovery__{name}" for name in RECOVERY_LEFT_OUT),
+)
+PLAN_LEFT_OUT = ("conditions", "samples", "pins", "batch", "frontier")
+CERTIFIED = Recovery.objects.filter(state=RecoveryState.FINISHED).exclude(certificate_digest="")
+OPEN = LedgerItem.objects.filter(settled_at__isnull=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One audit or plan with parts. `gone_at`: since when they are gone."""
+
+    id: UUID
+    pipeline_id: int
+    uri: str
+    parts: Parts
+    gone_at: datetime | None
+
+    def keeping(self, ages: Ages, now: datetime) -> Keeping:
+        return parts_keep(self.parts, ages, now)
+
+
+def ages_get() -> Ages:
+    """The ages that are set. Raises: BadInput."""
+    return ages_parse({name: getattr(settings, name) for name in SETTINGS})
+
+
+def evidence_kept(audits: QuerySet[Audit], plans: QuerySet[Plan]) -> list[Kept]:
+    """Of these audits and plans those that wrote parts, with what rests on each. Three queries at most."""
+    found = audits.exclude(evidence_uri="").select_related("recovery").defer(*AUDIT_LEFT_OUT)
+    found = found.annotate(
+        has_newer=Exists(_newer(Audit.objects.exclude(evidence_uri=""), "finished_at")),
+        has_newer_certificate=Exists(
+            CERTIFIED.filter(pipeline=OuterRef("pipeline"), created_at__gt=OuterRef("recovery__created_at"))
+        ),
+        is_of_open_item=Exists(OPEN.filter(first_audit=OuterRef("pk")))
+        | Exists(OPEN.filter(last_audit=OuterRef("pk"))),
+        is_of_ledger=_of_ledger(),
+    )
+    planned = plans.exclude(evidence_uri="").defer(*PLAN_LEFT_OUT)
+    planned = planned.annotate(
+        has_newer=Exists(_newer(Plan.objects.exclude(evidence_uri=""), "created_at")),
+        has_newer_certificate=Exists(
+            CERTIFIED.filter(pipeline=OuterRef("pipeline"), plan__created_at__gt=OuterRef("created_at"))
+        ),
+        is_of_ledger=_of_ledger(),
+    ).prefetch_related(Prefetch("recoveries", Recovery.objects.defer(*RECOVERY_LEFT_OUT)))
+    return [*map(_audit_kept, found), *map(_plan_kept, planned)]
+
+
+def _newer(rows: QuerySet[Any], moment: str) -> QuerySet[Any]:
+    return rows.filter(pipeline=OuterRef("pipeline"), **{f"{moment}__gt": OuterRef(moment)})
+
+
+def _of_ledger() -> Any:
+    lanes = _evidenced(LedgerLane.objects.all(), "evidence")
+    return Exists(lanes) | Exists(_evidenced(LedgerReading.objects.all(), "evidence_uri"))
+
+
+def _audit_kept(audit: Any) -> Kept:
+    return _kept(audit, Piece.AUDIT, audit.finished_at, audit.recovery, of_open_item=audit.is_of_open_item)
+
+
+def _plan_kept(plan: Any) -> Kept:
+    recovery = next(iter(plan.recoveries.all()), None)
+    is_waiting = plan.state in (*WAITING_STATES, *COMPUTING)
+    return _kept(plan, Piece.PLAN, plan.computed_at or plan.created_at, recovery, is_waiting=is_waiting)
+
+
+def _kept(row: Any, piece: Piece, ended_at: datetime, recovery: Recovery | None, **more: bool) -> Kept:
+    is_finished = recovery is not None and recovery.state == RecoveryState.FINISHED
+    is_certified = recovery is not None and is_finished and bool(recovery.certificate_digest)
+    parts = Parts(
+        piece=piece,
+        ended_at=ended_at,
+        evidence_until=certificate_until(recovery) if recovery else None,
+        is_newest=not row.has_newer,
+        of_certificate=is_certified,
+        is_newest_certificate=is_certified and not row.has_newer_certificate,
+        unfinished=recovery is not None and not is_finished,
+        of_ledger=row.is_of_ledger,
+        **more,
+    )
+    return Kept(row.pk, row.pipeline_id, row.evidence_uri, parts, row.evidence_gone_at)
+
+
+def audit_kept(audit: Audit) -> Kept | None:
+    """None: it wrote no parts."""
+    found = evidence_kept(Audit.objects.filter(pk=audit.pk), Plan.objects.none())
+    return next(iter(found), None)
+
+
+def plan_kept(plan: Plan) -> Kept | None:
+    """None: it wrote no parts."""
+    found = evidence_kept(Audit.objects.none(), Plan.objects.filter(pk=plan.pk))
+    return next(iter(found), None)
+
+
+def recovery_kept(recovery: Recovery) -> list[Kept]:
+    """What its certificate rests on: the parts of its verification and of its plan, the newest first."""
+    audits = Audit.objects.filter(recovery=recovery).order_by("-finished_at")
+    return evidence_kept(audits, Plan.objects.filter(pk=recovery.plan_id))
+
+
+def certificate_until(recovery: Recovery) -> datetime | None:
+    """Until when its certificate says that its evidence lasts. None: it does not say."""
+    until: datetime | None = getattr(recovery, "certificate_evidence_until", None)
+    return until
+
+
+def audits_unneeded(found: QuerySet[Audit]) -> QuerySet[Audit]:
+    """Those of `found` that nothing rests on: no recovery, plan, event, archive, ledger, and no audit that would go on from
+    their evidence."""
+    rests = (
+        Exists(Event.objects.filter(audit=OuterRef("pk"))),
+        Exists(Plan.objects.filter(audit=OuterRef("pk"))),
+        Exists(ArchivePart.objects.filter(audit=OuterRef("pk"))),
+        Exists(LedgerLane.objects.filter(audit=OuterRef("pk"))),
+        Exists(LedgerItem.objects.filter(first_audit=OuterRef("pk"))),
+        Exists(LedgerItem.objects.filter(last_audit=OuterRef("pk"))),
+        Exists(_evidenced(LedgerLane.objects.all(), "evidence")),  # a ledger that lost its base goes by an older one
+        Exists(_evidenced(LedgerReading.objects.all(), "evidence_uri")),
+    )
+    found = found.filter(recovery__isnull=True)
+    for one in rests:
+        found = found.filter(~one)
+    return found
+
+
+def _evidenced(rows: QuerySet[Any], column: str) -> QuerySet[Any]:
+    return rows.filter(pipeline=OuterRef("pipeline"), **{column: OuterRef("evidence_uri")}).exclude(**{column: ""})
+
+
+def pipeline_kept(pipeline: Pipeline) -> list[Kept]:
+    """Everything of the pipeline that has or had parts, newest first."""
+    audits = Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
+    plans = Plan.objects.filter(pipeline=pipeline).order_by("-created_at")
+    return sorted(evidence_kept(audits, plans), key=lambda one: one.parts.ended_at, reverse=True)

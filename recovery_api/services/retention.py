@@ -1,0 +1,210 @@
+"""Retention of our own: what goes by age, and how that is told. domain.retention says what stays, and why.
+
+The law: a row tells that its parts are gone before they are deleted, and rows go only after their parts. Each step is a
+bounded piece of work in a transaction of its own, so a sweep that dies half way has done half of it, and the next goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from recovery_api.domain.retention import EVENTS_KEPT_AT_LEAST, Ages
+from recovery_api.models import (
+    WAITING_STATES,
+    Audit,
+    Event,
+    EventKind,
+    Finding,
+    Intent,
+    IntentState,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    RecoveryState,
+    RefusalCount,
+    Upkeep,
+)
+from recovery_api.selectors.retention import Kept, audits_unneeded, evidence_kept
+from recovery_api.services.events import event_append
+from recovery_api.services.gone import audits_delete, intents_delete
+
+ACTOR = "retention"
+AT_ONCE = 1000
+"""Rows of a sort in one transaction."""
+ROUNDS = 20
+"""Such transactions of one sweep: it has other things to do. What is left over waits for the next."""
+AGAIN = timedelta(days=1)
+"""For so long after its row said that parts are gone they are deleted again: who was to delete them may have died."""
+ENDED = (IntentState.DONE, IntentState.FAILED, IntentState.CANCELLED)
+
+
+class Retired(NamedTuple):
+    """What one sweep took out of the tables."""
+
+    events: int = 0
+    audits: int = 0
+    plans: int = 0
+    intents: int = 0
+
+
+def upkeep_begin(name: str, now: datetime, every: timedelta) -> bool:
+    """Whether a chore is this sweep's to do: of several at once one is told so. A clock that jumped back delays nothing."""
+    row, is_new = Upkeep.objects.get_or_create(name=name, defaults={"done_at": now})
+    if is_new:
+        return True
+    due = Q(done_at__lte=now - every) | Q(done_at__gt=now + every)
+    return Upkeep.objects.filter(due, pk=row.pk, done_at=row.done_at).update(done_at=now) == 1
+
+
+def evidence_retire(now: datetime, ages: Ages) -> list[Kept]:
+    """The audits and plans whose parts are to be deleted: they say by now that these are gone. Those of yesterday again."""
+    old = Q(evidence_gone_at__isnull=True) & ~Q(evidence_uri="")
+    before = now - ages.evidence
+    keys = {
+        *Audit.objects.filter(old, finished_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
+        *Plan.objects.filter(old, created_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
+    }
+    gone = [kept for key in sorted(keys) for kept in _pipeline_retire(key, old, before, now, ages)]
+    again = Q(evidence_gone_at__gt=now - AGAIN) & ~Q(evidence_uri="") & ~Q(pk__in=[one.id for one in gone])
+    return gone + evidence_kept(Audit.objects.filter(again), Plan.objects.filter(again))
+
+
+def evidence_left(kept: Sequence[Kept]) -> None:
+    """Takes back that these parts are gone: they could not be deleted, or lie elsewhere. They stay due."""
+    ids = [one.id for one in kept]
+    Audit.objects.filter(pk__in=ids).update(evidence_gone_at=None)
+    Plan.objects.filter(pk__in=ids).update(evidence_gone_at=None)
+
+
+def records_retire(now: datetime, ages: Ages) -> Retired:
+    """How many rows of finished work went because they were older than they are kept; the timeline says so of its events."""
+    before = now - max(ages.records, EVENTS_KEPT_AT_LEAST)
+    return Retired(
+        events=_events_retire(before, now),
+        audits=_rounds(_audits_old(before), audits_delete),
+        plans=_rounds(_plans_old(before), _plans_delete),
+        intents=_rounds(_intents_old(before), intents_delete),
+    )
+
+
+def _pipeline_retire(key: int, old: Q, before: datetime, now: datetime, ages: Ages) -> list[Kept]:
+    """Marks what may go of one pipeline, under the lock that everything takes that could begin to rest on it."""
+    with transaction.atomic():
+        pipeline = Pipeline.objects.select_for_update(no_key=True).get(pk=key)
+        audits = Audit.objects.filter(old, pipeline=pipeline, finished_at__lt=before)
+        plans = Plan.objects.filter(old, pipeline=pipeline, created_at__lt=before)
+        gone = [one for one in evidence_kept(audits, plans) if not one.keeping(ages, now).stays]
+        ids = [one.id for one in gone]
+        Audit.objects.filter(pk__in=ids).update(evidence_gone_at=now)
+        Plan.objects.filter(pk__in=ids).update(evidence_gone_at=now)
+    return gone
+
+
+def _events_retire(before: datetime, now: datetime) -> int:
+    """Deletes the timeline's events of before `before`, but those of what is not over, and of newest certificates.
+
+    What went is told by one new event: how many, of when, and a digest of them. The trigger that keeps the timeline lets
+    them go only under the bound that is named to it, and none that is younger than 30 days by the server's own clock.
+    """
+    unfinished = Recovery.objects.exclude(state=RecoveryState.FINISHED)
+    certified = Recovery.objects.filter(state=RecoveryState.FINISHED).order_by("pipeline_id", "-created_at")
+    newest = list(certified.distinct("pipeline_id").values_list("pk", "plan_id"))
+    kept_recoveries = [pk for pk, _ in newest] + list(unfinished.values_list("pk", flat=True))
+    kept_plans = [plan for _, plan in newest] + list(unfinished.values_list("plan_id", flat=True))
+    waiting = Plan.objects.filter(state__in=[*WAITING_STATES, PlanState.DRAFT, PlanState.COMPUTING])
+    old = Event.objects.filter(at__lt=before)
+    old = old.exclude(recovery_id__in=kept_recoveries).exclude(plan_id__in=kept_plans)
+    old = old.exclude(plan_id__in=waiting.values("pk"))
+    total = 0
+    for _ in range(ROUNDS):
+        with transaction.atomic():
+            rows = list(
+                old.order_by("id").values_list("id", "at", "kind", "actor", "pipeline_id", "says", "data")[:AT_ONCE]
+            )
+            if not rows:
+                break
+            ids = [row[0] for row in rows]
+            digest = hashlib.sha256("\n".join(repr(row) for row in rows).encode()).hexdigest()
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('fencepost.retire_events_before', %s, true)", [before.isoformat()])
+                RefusalCount.objects.filter(event_id__in=ids).delete()
+                cursor.execute("DELETE FROM recovery_api_event WHERE id = ANY(%s)", [ids])
+                cursor.execute("SELECT set_config('fencepost.retire_events_before', '', true)")
+            first, last = rows[0][1], max(row[1] for row in rows)
+            says = (
+                f"{len(rows):,} events of {first:%Y-%m-%d} to {last:%Y-%m-%d} went from the timeline: they were older than"
+                " events are kept."
+            )
+            data = {
+                "events": str(len(rows)),
+                "first": str(ids[0]),
+                "last": str(ids[-1]),
+                "before": before.isoformat(),
+                "digest": digest,
+            }
+            event_append(EventKind.RETIRED, actor=ACTOR, now=now, says=says, data=data)
+        total += len(rows)
+        if len(rows) < AT_ONCE:
+            break
+    return total
+
+
+def _audits_old(before: datetime) -> QuerySet[Audit]:
+    """Those that nothing rests on, superseded or void, followed by another one, and without parts."""
+    newer = Audit.objects.filter(pipeline=OuterRef("pipeline"), finished_at__gt=OuterRef("finished_at"))
+    found = audits_unneeded(Audit.objects.filter(Exists(newer), _without_parts(), finished_at__lt=before))
+    found = found.filter(Q(is_standing=False) | Q(void_since__isnull=False) | Q(pipeline__retired_at__lt=before))
+    return found.order_by("finished_at")
+
+
+def _plans_old(before: datetime) -> QuerySet[Plan]:
+    """Those that ended without being applied. What was applied is its certificate's, and stays."""
+    newer = Plan.objects.filter(pipeline=OuterRef("pipeline"), created_at__gt=OuterRef("created_at"))
+    found = Plan.objects.filter(
+        Exists(newer),
+        _without_parts(),
+        created_at__lt=before,
+        state__in=[PlanState.NOTHING_OWED, PlanState.REFUSED, PlanState.LAPSED],
+        recoveries__isnull=True,
+    )
+    return found.filter(~Exists(Event.objects.filter(plan=OuterRef("pk")))).order_by("created_at")
+
+
+def _intents_old(before: datetime) -> QuerySet[Intent]:
+    """Finished work that no audit, drill or content is of."""
+    found = Intent.objects.filter(state__in=ENDED, finished_at__lt=before)
+    found = found.filter(audits__isnull=True, drill__isnull=True, content__isnull=True)
+    return found.filter(Q(recovery__isnull=True) | Q(recovery__state=RecoveryState.FINISHED)).order_by("finished_at")
+
+
+def _without_parts() -> Q:
+    return Q(evidence_uri="") | Q(evidence_gone_at__isnull=False)
+
+
+def _rounds(old: QuerySet[Any], delete: Callable[[Sequence[UUID]], None]) -> int:
+    total = 0
+    for _ in range(ROUNDS):
+        try:
+            with transaction.atomic():
+                ids = list(old.values_list("pk", flat=True)[:AT_ONCE])
+                delete(ids)
+        except IntegrityError:  # something began to rest on one of them meanwhile: a later sweep chooses again
+            break
+        total += len(ids)
+        if len(ids) < AT_ONCE:
+            break
+    return total
+
+
+def _plans_delete(ids: Sequence[UUID]) -> None:
+    Finding.objects.filter(plan__in=ids).delete()
+    Intent.objects.filter(plan__in=ids, state__in=ENDED, audits__isnull=True).delete()
+    Plan.objects.filter(pk__in=ids).delete()

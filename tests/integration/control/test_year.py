@@ -1,0 +1,39 @@
+"""Sixty-six days of a few pipelines by an injected clock: what is kept stays bounded, and the worst is still told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from recovery_api.models import Event, Observation, Pipeline
+from tests.benchmarks.year import year
+
+AUDITS_A_DAY, DAYS, PIPELINES = 4, 48, 3
+AGES = {"FENCEPOST_EVIDENCE_DAYS": 8, "FENCEPOST_RECORDS_DAYS": 30, "FENCEPOST_HISTORY_DAYS": 40}
+
+
+@pytest.mark.django_db
+def test_what_is_kept_of_a_long_time_stays_bounded_and_keeps_the_worst(tmp_path: Path, settings) -> None:
+    settings.FENCEPOST_EVIDENCE_DIR = tmp_path
+    for name, days in AGES.items():
+        setattr(settings, name, days)
+    begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    sizes = list(year(PIPELINES, DAYS, AUDITS_A_DAY, begin, tmp_path, every=8, sweeps=1))
+    hours, days = 31 - 2 + 1, AGES["FENCEPOST_HISTORY_DAYS"] - 31 + 1
+    observed = PIPELINES * (AUDITS_A_DAY * (2 + hours + 1) + days)
+    late = sizes[len(sizes) // 2 :]
+    assert max(one.rows["observation"] for one in sizes) <= observed
+    assert max(one.rows["audit"] for one in late) - min(one.rows["audit"] for one in late) <= 2 * PIPELINES
+    assert max(one.rows["event"] for one in late) <= PIPELINES * 2 * (30 // 7 + 1) + DAYS
+    assert max(one.folders for one in late) - min(one.folders for one in late) <= 2 * PIPELINES
+    assert max(one.rows["intent"] for one in late) <= max(one.rows["audit"] for one in late) + PIPELINES
+    for pipeline in Pipeline.objects.all():
+        old = Observation.objects.filter(pipeline=pipeline, grain="day")
+        owed = [row.at.date() for row in old if row.status == "owed"]
+        expected = [(begin + dt.timedelta(days=day)).date() for day in range(DAYS) if (pipeline.pk + day) % 7 == 0]
+        assert owed == [day for day in expected if min(row.at.date() for row in old) <= day <= old.last().at.date()]
+        assert owed, "three owed quarters of a day are told a month later"
+    last = Event.objects.filter(actor="retention").last()
+    assert last is not None and int(last.data["events"]) >= 1
