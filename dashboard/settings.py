@@ -246,6 +246,7 @@ SPECTACULAR_SETTINGS = {
         "AuditStatus": "recovery_api.models.AuditStatus",
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",
+        "ImageWord": "recovery_api.serializers.images.IMAGE_WORDS",
         "IntentState": "recovery_api.models.IntentState",
         "PlanState": "recovery_api.models.PlanState",
         "PurgeAnswer": ["no", "unknown", "yes"],

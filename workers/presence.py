@@ -108,6 +108,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.abandoned import recoveries_sweep
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
+    from recovery_api.services.images import images_sweep
     from recovery_api.services.intents import intents_sweep, intents_wake
     from recovery_api.services.omissions import omissions_end
     from recovery_api.services.plans import plans_sweep
@@ -119,6 +120,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
         intents_wake(now)
         return
     schedules_sweep(now)
+    images_sweep(now)
     intents_sweep(now)
     recoveries_sweep(now)
     plans_sweep(now)

@@ -35,6 +35,7 @@ from workers.recovery import (
     connections,
     dead_letters,
     giving_up,
+    imaging,
     planning,
     reading,
     settling,
@@ -161,6 +162,7 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
     return {
         IntentAction.CONNECTION_TEST: connections.end_test,
         IntentAction.AUDIT: auditing.audit_run,
+        IntentAction.IMAGE: imaging.image_run,
         IntentAction.PLAN: planning.plan_run,
         IntentAction.RECOVER: strategies.recovery_run,
         IntentAction.SETTLE: settling.settle_run,

@@ -14,6 +14,7 @@ from dashboard.access import actor
 from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.headroom import headroom_context
+from dashboard.views.images import image_context
 from dashboard.views.lanes import lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
@@ -68,6 +69,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "restored": restored_of(found),
         "allows": pipeline_allows(found),
         "archive": archive_shown(found),
+        "image": image_context(found, work),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

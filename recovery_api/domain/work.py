@@ -150,6 +150,15 @@ class IntentAction(StrEnum):
         3,
         ("files",),
     )
+    IMAGE = (
+        "image",
+        "Comparing the target",
+        "Compare a copy of state with the history, key by key. Read only; a crash leaves nothing but a Spark job.",
+        "spark",
+        Urgency.MAY_WAIT,
+        5,
+        ("frontier", "keeps_base", "is_scheduled"),
+    )
     DRILL = (
         "drill",
         "Drill",

@@ -16,6 +16,7 @@ from recovery_api.models.generations import (
     GenerationPurpose,
 )
 from recovery_api.models.idempotency import RememberedAnswer
+from recovery_api.models.images import ImageAudit
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
 from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
@@ -47,6 +48,7 @@ __all__ = [
     "Generation",
     "GenerationFate",
     "GenerationPurpose",
+    "ImageAudit",
     "Intent",
     "IntentAction",
     "IntentState",

@@ -29,7 +29,7 @@ BASELINE = {
     "/sinks/": 5,
     "/sources/source%20p1/": 8,
     "/sinks/sink%20p1/": 10,
-    "/pipelines/p1/": 25,
+    "/pipelines/p1/": 26,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,
     "/pipelines/p1/edit/": 6,
