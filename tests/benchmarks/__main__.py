@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment fleet --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge image increment fleet --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ import os
 
 import django
 
-BENCHMARKS = ("audit", "landing", "fire", "latency", "admission", "lists", "writers", "judge", "increment", "fleet")
-LONG = ("increment", "fleet")
+BENCHMARKS = (
+    "audit",
+    "landing",
+    "fire",
+    "latency",
+    "admission",
+    "lists",
+    "writers",
+    "judge",
+    "image",
+    "increment",
+    "fleet",
+)
+LONG = ("image", "increment", "fleet")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -53,6 +65,10 @@ def main() -> None:
         from tests.benchmarks import writers
 
         writers.run(given.rounds)
+    if "image" in names:
+        from tests.benchmarks import image
+
+        image.run(given.rows or [1_000_000, 5_000_000, 20_000_000], given.rounds)
     if "increment" in names:
         from tests.benchmarks import increment
 
