@@ -39,8 +39,7 @@ class Command(FencepostCommand):
             newest = image_newest(pipeline)
             if newest is None:
                 raise NotFound("An image audit", f"pipeline {pipeline.name}", f"manage.py image {pipeline.name} --wait")
-            row = image_as_row(newest)
-            return Shown(row, image_lines(row), newest.exit_code)
+            return image_shown(str(newest.id))
         intent = image_request(
             pipeline,
             actor=options["actor"],
@@ -55,6 +54,11 @@ class Command(FencepostCommand):
         ended = intent_await(intent, options, self.stderr)
         if (problem := intent_problem(ended, follow)) is not None:
             return problem
-        image = image_get(ended.result["image"])
-        row = image_as_row(image)
-        return Shown(row, image_lines(row), image.exit_code)
+        return image_shown(ended.result["image"])
+
+
+def image_shown(image_id: str) -> Shown:
+    """One image audit, with its own exit code."""
+    image = image_get(image_id)
+    row = image_as_row(image)
+    return Shown(row, image_lines(row), image.exit_code)

@@ -313,6 +313,8 @@ def test_rest_command_and_page_tell_the_same(mapped: World, client: Client) -> N
         [{"word": "missing", "key": "<b>", "coordinate": "1"}],
     )
     assert command("image", "orders-mail", "--show", "--json") == (shown, 1)
+    ended = Intent.objects.get(action="image", state="done")
+    assert command("intents", "wait", str(ended.id), "--json") == (shown, 1), "whoever waits gets its exit code, too"
     deliver(mapped, ["<b>"])
     shown, code = command("image", "orders-mail", "--here", "--json")
     assert (code, shown["status"], shown["keys"]) == (0, "mismatch_free", 1)
