@@ -29,7 +29,7 @@ def image_as_row(image: ImageAudit) -> Row:
         "keys": image.keys_count,
         "rows": image.rows_count,
         "words": words_as_rows(image),
-        "sample": [_named(row, spelling) for row in image.sample],
+        "sample": [_named(number, row, spelling) for number, row in enumerate(image.sample)],
         "given": image.givens,
         "weaknesses": image.weaknesses,
         "gap": image.gap or None,
@@ -83,8 +83,8 @@ def _line(named: Row) -> str:
     return f"{named['key']!a}{at}"
 
 
-def _named(row: Row, spelling: Spelling) -> dict[str, Any]:
+def _named(number: int, row: Row, spelling: Spelling) -> dict[str, Any]:
     at = None
     if row["position"] is not None:
         at = coordinate_format(Coordinate(int(row["position"]), int(row["ordinal"])), spelling)
-    return {"word": row["word"], "key": row["key"], "coordinate": at}
+    return {"number": number, "word": row["word"], "key": row["key"], "coordinate": at}

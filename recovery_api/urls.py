@@ -98,6 +98,7 @@ urlpatterns = [
     path("audits/<uuid:audit_id>/findings", audits.AuditFindings.as_view(), name="api-audit-findings"),
     path("images", images.Images.as_view(), name="api-images"),
     path("images/<uuid:image_id>", images.ImageOne.as_view(), name="api-image"),
+    path("images/<uuid:image_id>/values", images.ImageValues.as_view(), name="api-image-values"),
     path("plans", plans.Plans.as_view(), name="api-plans"),
     path("plans/<uuid:plan_id>", plans.PlanOne.as_view(), name="api-plan"),
     path("plans/<uuid:plan_id>/findings", plans.PlanFindings.as_view(), name="api-plan-findings"),

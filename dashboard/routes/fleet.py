@@ -20,5 +20,6 @@ urlpatterns = [
     path("pipelines/<end_name:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
     path("pipelines/<end_name:name>/audit/", pipeline.audit, name="pipeline-audit"),
     path("pipelines/<end_name:name>/image/", images.image, name="pipeline-image"),
+    path("images/<uuid:image_id>/value/", images.image_value, name="image-value"),
     path("pipelines/<end_name:name>/plan/", pipeline.plan, name="pipeline-plan"),
 ]

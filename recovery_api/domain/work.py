@@ -159,6 +159,15 @@ class IntentAction(StrEnum):
         5,
         ("frontier", "keeps_base", "is_scheduled"),
     )
+    IMAGE_VALUE = (
+        "image_value",
+        "Reading one key",
+        "Read one key's content at source and target. Read only; a crash leaves nothing behind.",
+        "default",
+        Urgency.WAITED_FOR,
+        3,
+        ("image", "number"),
+    )
     DRILL = (
         "drill",
         "Drill",

@@ -21,6 +21,7 @@ class ImageWordShape(serializers.Serializer):
 
 
 class ImageNamedShape(serializers.Serializer):
+    number = WideField(help_text="Its place here, by which its values are asked for.")
     word = serializers.ChoiceField(IMAGE_WORDS)
     key = serializers.CharField(help_text="As the target spells it, else as the event does; cut at 200 characters.")
     coordinate = maybe(serializers.CharField, help_text="Of the key's latest event; null: nothing tells of one.")

@@ -12,9 +12,10 @@ from recovery_api.image_rows import image_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.images import image_get, image_list
-from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
+from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text, Whole
 from recovery_api.serializers.images import ImageShape
 from recovery_api.serializers.shapes import IntentShape, page_of
+from recovery_api.services.event_reads import image_value_request
 from recovery_api.services.images import image_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
 from recovery_api.views.idempotent import idempotent
@@ -74,3 +75,25 @@ class ImageOne(ApiView):
     @operation("show_image", "One image audit.", answer=ImageShape, errors=[404], tag="audits")
     def get(self, request: Request, image_id: str) -> Response:
         return answer(image_as_row(image_get(image_id)))
+
+
+class ImageValueBody(Body):
+    number = Whole(help_text="The key's place in `sample`.")
+
+
+class ImageValues(ApiView):
+    @operation(
+        "read_key",
+        "Read a named key at source and target: an intent.\n\nWhat both hold now is at `/intents/{intent_id}/content` for half "
+        "an hour, as JSON: `key`, `committed` (of its latest event, where the source holds it) and `target`.",
+        answer=IntentShape,
+        status=202,
+        body=ImageValueBody,
+        errors=[404],
+        request_example={"number": 0},
+        tag="audits",
+    )
+    @idempotent
+    def post(self, request: Request, image_id: str) -> Response:
+        number = int(ImageValueBody.read(request.data)["number"])
+        return accepted(image_value_request(image_get(image_id), number, actor=actor(request), now=timezone.now()))

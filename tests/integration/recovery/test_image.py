@@ -17,8 +17,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from recovery_api.domain.errors import NotFound
 from recovery_api.models import Event, ImageAudit, Intent
+from recovery_api.selectors.findings import event_content_get
 from recovery_api.services.ends import sink_create, source_create
+from recovery_api.services.event_reads import event_content_downloaded, image_value_request
 from recovery_api.services.images import image_request, images_sweep
 from recovery_api.services.people import person_create, roles_make
 from recovery_api.services.pipelines import pipeline_create
@@ -310,7 +313,7 @@ def test_rest_command_and_page_tell_the_same(mapped: World, client: Client) -> N
     assert (code, shown["status"], shown["sample"]) == (
         1,
         "mismatched",
-        [{"word": "missing", "key": "<b>", "coordinate": "1"}],
+        [{"number": 0, "word": "missing", "key": "<b>", "coordinate": "1"}],
     )
     assert command("image", "orders-mail", "--show", "--json") == (shown, 1)
     ended = Intent.objects.get(action="image", state="done")
@@ -333,6 +336,25 @@ def test_rest_command_and_page_tell_the_same(mapped: World, client: Client) -> N
     answer = client.post("/api/v1/images", {"pipeline": "orders-mail"}, content_type="application/json", secure=True)
     assert answer.status_code == 409 and "no copy of state" in answer.json()["detail"]
     assert "Compare the target" not in client.get("/pipelines/orders-mail/", secure=True).content.decode()
+
+
+def test_the_values_of_a_named_key_are_read_on_demand_and_that_stands_in_the_timeline(mapped: World) -> None:
+    event(mapped, "a", {"n": 1})
+    deliver(mapped, ["a"])
+    at_target(mapped, """UPDATE mail SET content = '{"n": 7}'; INSERT INTO mail VALUES ('z', '{}')""")
+    found = compare(mapped)
+    read = {}
+    for number, row in enumerate(found.sample):
+        intent = run(image_value_request(found, number, actor="ada", now=timezone.now(), wake=False))
+        assert "n" not in intent.result and intent.result["is_shown"]
+        content = event_content_get(intent.id)
+        event_content_downloaded(content, actor="ada", now=timezone.now())
+        read[row["key"]] = json.loads(bytes(content.body))
+    assert json.loads(read["a"]["committed"]["content"]) == {"n": 1} and read["z"]["committed"] is None
+    assert [json.loads(read[key]["target"]) for key in "az"] == [{"content": {"n": 7}}, {"content": {}}]
+    assert Event.objects.filter(kind="content read", actor="ada").count() == 4
+    with pytest.raises(NotFound):
+        image_value_request(found, 2, actor="ada", now=timezone.now(), wake=False)
 
 
 def command(*words: str) -> tuple[dict[str, Any], int]:

@@ -148,6 +148,18 @@ def keys_read(address: Address, state: StateReading, places: pa.Table) -> list[s
     return [found.get(at, "") for at in range(1, len(given) + 1)]
 
 
+def value_read(address: Address, state: StateReading, key: str) -> str | None:
+    """What the row of this key holds in the mapped columns, as JSON text; None: there is none."""
+    mapping = state.mapping
+    columns = [sql.SQL("{}, t.{}").format(sql.Literal(one.name), sql.Identifier(one.name)) for one in mapping.columns]
+    query = sql.SQL("SELECT json_build_object({})::text FROM {} WHERE t.{}::text = %s LIMIT 1").format(
+        sql.SQL(", ").join(columns), _rows(state), sql.Identifier(mapping.key.name)
+    )
+    with snapshot_open(address, state.handle["snapshot"], READER_NAME) as connection:
+        row = connection.execute(query, [key]).fetchone()
+    return None if row is None else str(row[0])
+
+
 def hashes_read(address: Address, state: StateReading, keys: list[str]) -> pa.Array:
     """The hashes of these keys, as an event writes them."""
     query = sql.SQL("SELECT {} FROM unnest(%s::text[]) WITH ORDINALITY AS e(key, n) ORDER BY e.n")

@@ -88,6 +88,10 @@ class StateRecord(Record, Protocol):
         """The keys, as text, of the target's rows at these places (position, ordinal), in their order."""
         ...
 
+    def state_value(self, state: StateReading, key: str) -> str | None:
+        """What the target's row of this key holds in the mapped columns, as JSON text. None: there is no such row."""
+        ...
+
     def key_hashes(self, state: StateReading, keys: list[str]) -> pa.Array:
         """The hashes of these keys, as an event writes them."""
         ...

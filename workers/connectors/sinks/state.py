@@ -10,7 +10,7 @@ import pyarrow as pa
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.kinds.state import StatePlace
 from workers.connectors.postgresql.connection import Address
-from workers.connectors.postgresql.state_table import hashes_read, keys_read, state_hold, state_read
+from workers.connectors.postgresql.state_table import hashes_read, keys_read, state_hold, state_read, value_read
 from workers.connectors.protocols.image import StatePart, StateReading
 from workers.connectors.readings import Reading
 
@@ -36,6 +36,9 @@ class StateBeside:
 
     def state_keys(self, state: StateReading, places: pa.Table) -> list[str]:
         return keys_read(self.address, state, places)
+
+    def state_value(self, state: StateReading, key: str) -> str | None:
+        return value_read(self.address, state, key)
 
     def key_hashes(self, state: StateReading, keys: list[str]) -> pa.Array:
         return hashes_read(self.address, state, keys)
