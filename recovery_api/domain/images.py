@@ -57,7 +57,7 @@ class ImageWord(StrEnum):
     )
     UNTOLD = (
         "history not whole",
-        "The target holds the key, and nothing that is kept of the history tells of it.",
+        "Nothing that is kept of the history tells what the key should hold.",
         "Archive the pipeline, or keep a base while the history is whole.",
         True,
     )
@@ -82,6 +82,8 @@ class Committed(IntEnum):
     PRESENT = 2
     TIED = 3
     """Two of its latest events contradict each other."""
+    PASSED = 4
+    """A later event of it, at or below f, was accepted, and the source that drops events does not hold that one any more."""
 
 
 class Shown(IntEnum):
@@ -107,6 +109,8 @@ def key_judge(committed: Committed, shown: Shown, has_later: bool) -> ImageWord 
     match committed:
         case Committed.TIED:
             return ImageWord.TIED
+        case Committed.PASSED:
+            return ImageWord.UNTOLD
         case Committed.UNTOLD:
             return None if shown is Shown.ABSENT else ImageWord.UNTOLD
         case Committed.ABSENT:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from recovery_api.domain.archives import coordinate_before
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Standing
@@ -34,6 +35,7 @@ from workers.spark.on_demand import OnDemand
 
 PIECE_ROWS = 500_000
 """Rows that one task reads, about."""
+SHARES_LEAST = 2
 
 ORDER_GIVEN = "that the events of one key are committed in the order of their coordinates"
 KEEPS_GIVEN = "that the source never dropped an event"
@@ -242,9 +244,10 @@ def _judged(
     rows = lane.estimated_rows + state.estimated_rows
 
     def judge(chosen: Any, most: int | None) -> Any:
-        count = 1 if most is not None else max(request.parts, math.ceil(rows / PIECE_ROWS))
+        count = 1 if most is not None else max(request.parts, math.ceil(lane.estimated_rows / PIECE_ROWS))
         pieces: list[Piece] = list(_ranges(source, spec.source_reading, lane.lane, count, history.low, f))
-        pieces += [*_shares(state, count), *_later(spec.sink_reading, lane.lane, f), *history.pieces]
+        shares = 1 if most is not None else max(SHARES_LEAST, math.ceil(state.estimated_rows / PIECE_ROWS))
+        pieces += [*_shares(state, shares), *_later(spec.sink_reading, lane, f), *history.pieces]
         sets = max(1, math.ceil(rows / SET_ROWS))
         return image_meet(chosen, replace(spec, pieces=tuple(pieces), sets=sets, most_rows=most))
 
@@ -272,9 +275,17 @@ def _shares(state: StateReading, count: int) -> list[StatePart]:
     return [StatePart(low, high) for low, high in zip([0, *cuts], [*cuts, None], strict=True)]
 
 
-def _later(reading: Reading, lane: str, f: Coordinate) -> list[Later]:
-    """Every acceptance that no event at or below f accounts for: those above it, and those of another lane."""
-    return [Later(one, f if one == lane else None) for one in reading.lanes]
+def _later(reading: Reading, lane: LaneReading, f: Coordinate) -> list[Later]:
+    """Every acceptance that no event at or below `f` accounts for: those above it, and those of another lane.
+
+    A source that drops events may have dropped one in the middle, where it goes by a mark. What was accepted since its oldest
+    event is read as well then: a key whose latest acceptance is no event any more is not judged by an older one.
+    """
+    later = [Later(one, f if one == lane.lane else None) for one in reading.lanes if one != lane.lane or not lane.floor]
+    if lane.floor is not None and lane.lane in reading.lanes:
+        before = None if lane.lowest is None else coordinate_before(lane.lowest)
+        later.append(Later(lane.lane, before, f))
+    return later
 
 
 def _named(

@@ -18,8 +18,9 @@ from recovery_api.domain.kinds.state import PARTIAL_SAYS
 from workers.connectors.protocols.image import StatePart, StateReading
 from workers.connectors.readings import CoordinateRange, Reading
 from workers.evidence.folder import folder_error
+from workers.evidence.grounds import at_or_below
 from workers.evidence.image_base import base_rows
-from workers.evidence.kernel.image import BASE, EVENT, LATER, MEETING, ROW, ImageQuestion, latest_keep
+from workers.evidence.kernel.image import ACCEPTED, BASE, EVENT, LATER, MEETING, ROW, ImageQuestion, latest_keep
 from workers.evidence.ranges import EndSpec
 from workers.spark.on_demand import counted
 
@@ -28,10 +29,12 @@ MET = MEETING.append(pa.field("error", pa.string()))
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A lane of the record of which acceptances above a coordinate are read; None: all of them."""
+    """A lane of the record of which acceptances above a coordinate are read; None: all of them. `frontier`: those at or below
+    it are told apart; None: each one is later than every event that counts."""
 
     lane: str
     above: Coordinate | None
+    frontier: Coordinate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,12 @@ def _rows(spec: ImageSpec, piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]
             yield ROW, batch
         return
     for batch in record.read_later(spec.sink_reading, spec.state, piece.lane, piece.above):
-        yield LATER, batch
+        if piece.frontier is None:
+            yield LATER, batch
+            continue
+        is_below = pa.array(at_or_below(batch, piece.frontier))
+        yield ACCEPTED, latest_keep(batch.filter(is_below))
+        yield LATER, batch.filter(pc.invert(is_below))
 
 
 def partial_refuse(spec: ImageSpec, batch: pa.RecordBatch) -> None:

@@ -194,6 +194,23 @@ def test_what_was_purged_is_unknown_and_a_base_of_the_history_tells_it(mapped: W
     assert named(found) == {("history not whole", key) for key in "acy"}
 
 
+def test_a_key_whose_latest_event_was_purged_by_a_mark_is_not_judged_by_an_older_one(
+    transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The oldest event stays, for it is not sent yet; what was sent after it goes. Nothing of the middle is held against
+    the target."""
+    world = mapped_make(database_factory, tmp_path, source_more={"retention": "purges"})
+    event(world, "a", {"n": 1})
+    event(world, "a", {"n": 2}, "update")
+    event(world, "b", {"n": 3})
+    event(world, "c", {"n": 4})
+    deliver_at(world, 2, 3, 4)
+    assert compare(world).status == "mismatch_free"
+    source(world, "DELETE FROM outbox WHERE id IN (2, 3)")
+    found = compare(world)
+    assert named(found) == {("history not whole", "a"), ("history not whole", "b")}, found.says
+
+
 def test_a_base_counts_only_while_its_files_are_what_was_written(mapped: World) -> None:
     event(mapped, "a", {"n": 1})
     deliver(mapped, ["a"])

@@ -20,9 +20,9 @@ from workers.evidence.schemas import DIGEST, IMAGE_FINDING, IMAGE_ROW, shaped
 
 NO_EVENT, ABSENCE = -2, -1
 TEXT = pa.string()
-EVENT, BASE, ROW, LATER = 0, 1, 2, 3
-"""What a row of `MEETING` says of its key: an event at or below f; a row of the base; a row of the target; a later
-acceptance."""
+EVENT, BASE, ROW, LATER, ACCEPTED = 0, 1, 2, 3, 4
+"""What a row of `MEETING` says of its key: an event at or below f; a row of the base; a row of the target; an
+acceptance above f; one at or below it."""
 
 MEETING = pa.schema([("side", pa.int8()), *IMAGE_ROW])
 """All that is brought together of a set of keys: no key and no content."""
@@ -75,6 +75,7 @@ def image_judge(question: ImageQuestion, rows: pa.Table) -> ImageJudged:
     committed[told] = np.where(is_absent[latest[told]], Committed.ABSENT, Committed.PRESENT)
     content[told] = contents[latest[told]]
     committed[is_tied] = Committed.TIED
+    committed[_passed(codes, position, ordinal, np.flatnonzero(side == ACCEPTED), latest)] = Committed.PASSED
 
     place = np.full(count, -1, np.int64)
     shown_rows = np.flatnonzero(side == ROW)
@@ -177,6 +178,18 @@ def _latest_rows(
     latest[codes[rows]] = rows
     is_tied[codes[rows[contents[rows] != contents[latest[codes[rows]]]]]] = True
     return latest, is_tied
+
+
+def _passed(
+    codes: np.ndarray, position: np.ndarray, ordinal: np.ndarray, accepted: np.ndarray, latest: np.ndarray
+) -> np.ndarray:
+    """The keys of which an event was accepted that lies above the latest one held (-1: none is)."""
+    mine = latest[codes[accepted]]
+    is_above = (position[accepted] > position[mine]) | (
+        (position[accepted] == position[mine]) & (ordinal[accepted] > ordinal[mine])
+    )
+    found: np.ndarray = np.unique(codes[accepted[is_above | (mine < 0)]])
+    return found
 
 
 def _highest(codes: np.ndarray, position: np.ndarray, ordinal: np.ndarray) -> np.ndarray:
