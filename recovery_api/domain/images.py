@@ -23,6 +23,10 @@ SAMPLED = 20
 """So many keys are named for each word; all of them lie with the evidence."""
 
 
+KEY_CHARACTERS = 200
+"""A key is named by so many of its characters at most."""
+
+
 class ImageWord(StrEnum):
     """What is told of one key. A row: the word, what it means, what to do. `is_unknown`: it is no difference, and no
     equality."""

@@ -13,6 +13,7 @@ from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import NotFound, Refused
 from recovery_api.domain.frontiers import coordinate_as_row
+from recovery_api.domain.images import KEY_CHARACTERS
 from recovery_api.models import LIVE_STATES, EventContent, EventKind, ImageAudit, Intent, IntentAction, Pipeline
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.services.events import event_append
@@ -47,10 +48,13 @@ def event_read_request(
 def image_value_request(image: ImageAudit, number: int, *, actor: str, now: datetime, wake: bool = True) -> Intent:
     """An intent to read the content of a key that the image audit named, by its place in `sample`, at source and target.
 
-    That `actor` asked stands in the timeline. Raises: NotFound where it named no such key.
+    That `actor` asked stands in the timeline. Raises: NotFound where it named no such key; Refused where its name was cut.
     """
     if not 0 <= number < len(image.sample):
         raise NotFound(f"Key number {number}", f"what image audit {image.id} named", f"It named {len(image.sample)}.")
+    if len(image.sample[number]["key"]) >= KEY_CHARACTERS:
+        remedy = "Ask the target's own database."
+        raise Refused("Reading the key", f"it has {KEY_CHARACTERS} characters or more, and is named cut short", remedy)
     arguments = {"image": str(image.id), "number": str(number)}
     with transaction.atomic():
         _log_key(image.pipeline, arguments, f"{subject(actor)} asked to read a key at source and target.", actor, now)

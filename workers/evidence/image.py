@@ -18,7 +18,7 @@ from recovery_api.domain.archives import coordinate_before
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Standing
-from recovery_api.domain.images import ImageCounts, ImageWord, history_gap, order_unknown
+from recovery_api.domain.images import KEY_CHARACTERS, ImageCounts, ImageWord, history_gap, order_unknown
 from recovery_api.domain.ledger.blocks import coordinate_after
 from workers.connectors.protocols.image import StatePart, StateReading, StateRecord
 from workers.connectors.protocols.source import Source
@@ -304,6 +304,8 @@ def _named(
         else []
     )
     for row in sample:
+        if row["row_position"] is None and row["position"] is None:
+            continue  # of a later acceptance alone there is nothing here that could name its key
         at = None if row["position"] is None else Coordinate(row["position"], row["ordinal"])
         key = next(spelled) if row["row_position"] is not None else ""
         if row["row_position"] is None and at is not None:
@@ -316,7 +318,7 @@ def _key_of_event(source: Source, reading: Reading, at: Coordinate) -> str:
     only = CoordinateRange(lane, at, coordinate_after(at))
     for batch in source.read_history(reading, only, Width.FULL, with_key=True):
         for key in batch.column("key").to_pylist()[:1]:
-            return "" if key is None else str(key)[:200]
+            return "" if key is None else str(key)[:KEY_CHARACTERS]
     return ""
 
 

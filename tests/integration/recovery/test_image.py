@@ -109,11 +109,15 @@ def test_keys_and_contents_compare_as_the_targets_own_types_hold_them(
     at_target(world, "UPDATE orders SET ours = 'changed'")
     clean = compare(world)
     assert (clean.status, clean.keys_count, clean.rows_count) == ("mismatch_free", 3, 3), clean.says
+    now = timezone.now()
     event(world, "x", whole)
     event(world, "4", {**whole, "total": "no number"})
     at_target(world, "UPDATE orders SET placed_at = placed_at + interval '1 hour' WHERE number = 2")
     found = compare(world)
     assert named(found) == {("missing", "x"), ("missing", "4"), ("mismatched", "2")}, found.says
+    for number, row in enumerate(found.sample):
+        read = run(image_value_request(found, number, actor="ada", now=now, wake=False)).result
+        assert read["is_committed"] and read["is_shown"] == (row["key"] == "2")
 
 
 def test_an_update_that_carries_only_what_changed_is_refused_with_the_reason(

@@ -65,6 +65,17 @@ def key_hash_of_event(column: StateColumn, key: str, has_soft_errors: bool) -> s
     return f"(SELECT {typed} FROM (SELECT ({key})::text AS given OFFSET 0) AS k)"  # nosec B608 # built of constants; names are quoted
 
 
+def key_is(column: StateColumn, row: str, key: str, has_soft_errors: bool) -> str:
+    """Whether a target row's key is this one, as an event writes it; by the key's own equality, so that its index serves."""
+    held = f"{row}.{quoted(column.name)}"
+    if column.base in TEXT_TYPES:
+        return f"{held}::text = {key}"
+    typed = f"({key})::{column.type}"
+    if has_soft_errors:
+        typed = f"CASE WHEN pg_input_is_valid({key}, {literal(column.type)}) THEN {typed} END"
+    return f"{held} = {typed}"
+
+
 def digest_at_target(mapping: StateMapping, row: str, has_soft_errors: bool) -> str:
     """The digest of what a target's row holds in the mapped columns."""
     held = [_shown(one, f"{row}.{quoted(one.name)}", has_soft_errors) for one in mapping.columns]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.errors import Unsuitable
+from recovery_api.domain.images import KEY_CHARACTERS
 from recovery_api.domain.kinds.state import PARTIAL_SAYS, StatePlace
 from workers.connectors.postgresql.catalogue import Table, column_get, privileges_check, server_read, table_read
 from workers.connectors.postgresql.connection import READER_NAME, Address, snapshot_kept, snapshot_open
@@ -23,6 +24,7 @@ from workers.connectors.postgresql.image_sql import (
     digest_at_target,
     key_hash_at_target,
     key_hash_of_event,
+    key_is,
     types_check,
 )
 from workers.connectors.postgresql.opening import policies_refuse
@@ -32,7 +34,6 @@ from workers.connectors.protocols.image import StateColumn, StateMapping, StateP
 from workers.evidence.schemas import IMAGE_ROW
 
 ROWS_A_BLOCK = 65_536
-KEY_CHARACTERS = 200
 ROW = "t"
 
 TYPES = """
@@ -152,9 +153,10 @@ def value_read(address: Address, state: StateReading, key: str) -> str | None:
     """What the row of this key holds in the mapped columns, as JSON text; None: there is none."""
     mapping = state.mapping
     columns = [sql.SQL("{}, t.{}").format(sql.Literal(one.name), sql.Identifier(one.name)) for one in mapping.columns]
-    query = sql.SQL("SELECT json_build_object({})::text FROM {} WHERE t.{}::text = %s LIMIT 1").format(
-        sql.SQL(", ").join(columns), _rows(state), sql.Identifier(mapping.key.name)
-    )
+    met = sql.SQL(key_is(mapping.key, ROW, "k.given", state.handle["has_soft_errors"]))
+    query = sql.SQL(
+        "SELECT json_build_object({})::text FROM (SELECT %s::text AS given OFFSET 0) k JOIN {} ON {} LIMIT 1"
+    ).format(sql.SQL(", ").join(columns), _rows(state), met)
     with snapshot_open(address, state.handle["snapshot"], READER_NAME) as connection:
         row = connection.execute(query, [key]).fetchone()
     return None if row is None else str(row[0])
