@@ -131,9 +131,8 @@ def test_an_update_that_carries_only_what_changed_is_refused_with_the_reason(
     found = compare(world)
     assert (found.status, found.exit_code, found.keys_count) == ("unknown", 3, 0)
     assert "does not carry all of them" in found.says and "only what changed" in found.says
-    sink = world.pipeline.sink
-    sink.options = {**sink.options, "state_updates": "partial"}
-    sink.save()
+    world.pipeline.sink.options = {**world.pipeline.sink.options, "state_updates": "partial"}
+    world.pipeline.sink.save()
     assert "only what changed" in compare(world).says
 
 
