@@ -249,6 +249,7 @@ SPECTACULAR_SETTINGS = {
         "AuditStatus": "recovery_api.models.AuditStatus",
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",
+        "ImageWord": "recovery_api.serializers.images.IMAGE_WORDS",
         "IntentState": "recovery_api.models.IntentState",
         "PipelineStatusWord": "recovery_api.serializers.history.STATUSES",
         "PlanState": "recovery_api.models.PlanState",

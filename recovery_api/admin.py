@@ -19,6 +19,7 @@ from recovery_api.models import (
     Finding,
     Generation,
     HeadroomFigure,
+    ImageAudit,
     Intent,
     LedgerBlock,
     LedgerItem,
@@ -72,6 +73,7 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("id", "pipeline", "status", "lost_count", "premature_count", "duplicate_count", "finished_at"),
         ("status",),
     ),
+    ImageAudit: (("id", "pipeline", "status", "keys_count", "rows_count", "finished_at"), ("status",)),
     Plan: (("id", "pipeline", "state", "batch_count", "author", "approved_by", "created_at"), ("state",)),
     Recovery: (
         ("id", "pipeline", "state", "outcome", "generation", "landed_count", "created_at"),

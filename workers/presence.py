@@ -110,6 +110,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.drills import drills_sweep
     from recovery_api.services.event_reads import event_contents_purge
     from recovery_api.services.headroom import headroom_sweep
+    from recovery_api.services.images import images_sweep
     from recovery_api.services.intents import intents_sweep, intents_wake
     from recovery_api.services.omission_previews import previews_forget
     from recovery_api.services.omissions import omissions_end
@@ -123,6 +124,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
         intents_wake(now)
         return
     schedules_sweep(now)
+    images_sweep(now)
     intents_sweep(now)
     recoveries_sweep(now)
     plans_sweep(now)

@@ -35,6 +35,8 @@ from workers.recovery import (
     connections,
     dead_letters,
     giving_up,
+    image_values,
+    imaging,
     planning,
     reading,
     settling,
@@ -161,6 +163,8 @@ def _actions() -> dict[str, Callable[[Intent, Report], dict[str, Any] | None]]:
     return {
         IntentAction.CONNECTION_TEST: connections.end_test,
         IntentAction.AUDIT: auditing.audit_run,
+        IntentAction.IMAGE: imaging.image_run,
+        IntentAction.IMAGE_VALUE: image_values.image_value,
         IntentAction.PLAN: planning.plan_run,
         IntentAction.RECOVER: strategies.recovery_run,
         IntentAction.SETTLE: settling.settle_run,

@@ -3,7 +3,7 @@
 from django.urls import path
 
 import recovery_api.converters  # noqa: F401  registers `end_name`
-from dashboard.views import overview, password, pipeline, sign_in, timeline, tokens
+from dashboard.views import images, overview, password, pipeline, sign_in, timeline, tokens
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -19,5 +19,7 @@ urlpatterns = [
     path("pipelines/<end_name:name>/work/", pipeline.work_of, name="pipeline-work"),
     path("pipelines/<end_name:name>/timeline/", timeline.pipeline_timeline, name="pipeline-timeline"),
     path("pipelines/<end_name:name>/audit/", pipeline.audit, name="pipeline-audit"),
+    path("pipelines/<end_name:name>/image/", images.image, name="pipeline-image"),
+    path("images/<uuid:image_id>/value/", images.image_value, name="image-value"),
     path("pipelines/<end_name:name>/plan/", pipeline.plan, name="pipeline-plan"),
 ]

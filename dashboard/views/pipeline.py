@@ -15,6 +15,7 @@ from dashboard.views.advice import advice_of
 from dashboard.views.errors import error_page, gone_page
 from dashboard.views.headroom import headroom_context
 from dashboard.views.history import history_context, span_read
+from dashboard.views.images import image_context
 from dashboard.views.lanes import LISTED_BRIEFLY, frontier_few, lane_table, lanes_of
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
@@ -77,6 +78,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "allows": pipeline_allows(found),
         "archive": archive_shown(found),
         "kept": retention_shown(found, now),
+        "image": image_context(found, work),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

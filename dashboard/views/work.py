@@ -81,6 +81,7 @@ def _shown(intent: Intent, now: Any, presence: Callable[[], Presence] | None = N
         "is_live": intent.state in LIVE_STATES,
         "is_cancellable": intent.state == IntentState.QUEUED and not IntentAction(intent.action).is_of_a_recovery,
         "needs": withdrawing_needs(intent.action),
+        "has_values": "image_value" in (intent.result or {}),
         "url": _result_url(intent),
     }
 
@@ -94,6 +95,8 @@ def _result_url(intent: Intent) -> str:
         return reverse("plan", args=[intent.plan_id])
     if "audit" in result:
         return reverse("audit", args=[result["audit"]])
+    if "image" in result and intent.pipeline is not None:
+        return f"{reverse('pipeline', args=[intent.pipeline.name])}#image"
     if (preview := intent.arguments.get("preview")) and intent.pipeline is not None:
         return reverse("omission-preview", args=[intent.pipeline.name, preview])
     return ""

@@ -30,6 +30,8 @@ class EventKind(StrEnum):
     END_CHANGED = "end changed", "The options of its source or sink changed; waiting plans lapsed.", Listed.REGISTRY
     AUDIT_REQUESTED = "audit requested", "Somebody asked for a verdict."
     AUDIT_RECORDED = "audit recorded", "A verdict and its evidence were committed."
+    IMAGE_REQUESTED = "image requested", "Somebody asked to compare a copy of state with the history."
+    IMAGE_RECORDED = "image recorded", "What comparing a copy of state with the history found was committed."
     PLAN_REQUESTED = "plan requested", "Somebody asked for a plan."
     PLAN_RECORDED = "plan recorded", "A plan is ready, or found nothing owed."
     PLAN_REFUSED = "plan refused", "A plan's conditions do not hold.", Listed.REFUSAL

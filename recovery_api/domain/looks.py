@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recovery_api.domain.headroom.evidence import EXPIRED
-from recovery_api.domain.outcomes import OUTCOMES, Outcome, Status
+from recovery_api.domain.outcomes import OUTCOMES, ImageStatus, Outcome, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ LOOKS: Mapping[str, Look] = {
     Outcome.COMPLETE_HAND_OVER_UNVERIFIED: Look(
         OUTCOMES[Outcome.COMPLETE_HAND_OVER_UNVERIFIED].words, "warn", "triangle"
     ),
+    # a copy of state beside the history: calm at best, for it says nothing of what was delivered
+    ImageStatus.MISMATCH_FREE: Look(OUTCOMES[ImageStatus.MISMATCH_FREE].words, "calm", "check"),
+    ImageStatus.MISMATCH_FREE_GIVEN: Look(OUTCOMES[ImageStatus.MISMATCH_FREE_GIVEN].words, "given", "check-square"),
+    ImageStatus.MISMATCHED: Look(OUTCOMES[ImageStatus.MISMATCHED].words, "bad", "octagon"),
     # plans
     "draft": Look("queued", "busy", "run"),
     "computing": Look("computing", "busy", "run"),

@@ -71,6 +71,20 @@ class Outcome(StrEnum):
     """The sink could not be read. Settle it when the sink answers; until then nothing may be concluded."""
 
 
+class ImageStatus(StrEnum):
+    """What comparing a copy of state with the history came to (domain.images). It adds nothing to a pipeline's status: of
+    store and ledger neither is derived from the other."""
+
+    MISMATCHED = "mismatched"
+    """A key's content is not what the history says. A person decides."""
+    UNKNOWN = "unknown"
+    """The evidence does not reach, for one key at least, and no difference is certain."""
+    MISMATCH_FREE_GIVEN = "mismatch_free_given"
+    """As *mismatch-free at f*, on what is named with it."""
+    MISMATCH_FREE = "mismatch_free"
+    """Every key in scope holds at the target what the history says at f."""
+
+
 class Alert(StrEnum):
     """What an outcome tells of until another takes it back, by name."""
 
@@ -168,6 +182,10 @@ OUTCOMES: Mapping[str, Meaning] = {
     Outcome.FENCED: Meaning("fenced", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
     Outcome.REFUSED: Meaning("refused", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
     Outcome.STOPPED: Meaning("stopped", None, EXIT_OWED, opens=(Alert.NOT_DELIVERED,)),
+    # a copy of state beside the history; unknown is the row of that word
+    ImageStatus.MISMATCH_FREE: Meaning("mismatch-free at f", None, EXIT_DONE),
+    ImageStatus.MISMATCH_FREE_GIVEN: Meaning("mismatch-free at f, given …", None, EXIT_GIVEN),
+    ImageStatus.MISMATCHED: Meaning("mismatched at f", None, EXIT_OWED),
 }
 
 WORST_FIRST: tuple[Status, ...] = tuple(Status)

@@ -147,6 +147,15 @@ OPTIONS = PipelineOptions(
             minimum=0,
             maximum=86_400,
         ),
+        Option(
+            "image_every_seconds",
+            "How often the target is compared with the history by itself, where the sink holds a copy of state. Left out: only"
+            " when somebody asks.",
+            "integer",
+            None,
+            minimum=60,
+            maximum=366 * 86_400,
+        ),
         Option("owner", "Who answers for this pipeline: a team, a person, a channel."),
     ),
 )

@@ -150,6 +150,24 @@ class IntentAction(StrEnum):
         3,
         ("files",),
     )
+    IMAGE = (
+        "image",
+        "Comparing the target",
+        "Compare a copy of state with the history, key by key. Read only; a crash leaves nothing but a Spark job.",
+        "spark",
+        Urgency.MAY_WAIT,
+        5,
+        ("frontier", "keeps_base", "is_scheduled"),
+    )
+    IMAGE_VALUE = (
+        "image_value",
+        "Reading one key",
+        "Read one key's content at source and target. Read only; a crash leaves nothing behind.",
+        "default",
+        Urgency.WAITED_FOR,
+        3,
+        ("image", "number"),
+    )
     DRILL = (
         "drill",
         "Drill",

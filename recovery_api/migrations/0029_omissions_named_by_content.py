@@ -19,7 +19,7 @@ WORDS = [
 class Migration(migrations.Migration):
     """A dead letter may name its event by key and content alone; what was acknowledged so says it."""
 
-    dependencies = [("recovery_api", "0024_archive_parts")]
+    dependencies = [("recovery_api", "0028_image_audits")]
 
     operations = [
         migrations.AddField(

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """The files of a day become one: which parts were looked at for that."""
 
-    dependencies = [("recovery_api", "0038_omissions_named_by_content")]
+    dependencies = [("recovery_api", "0029_omissions_named_by_content")]
 
     operations = [
         migrations.AddField(

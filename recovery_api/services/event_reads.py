@@ -11,9 +11,10 @@ from django.db import transaction
 
 from recovery_api.domain.actors import subject
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
-from recovery_api.domain.errors import Refused
+from recovery_api.domain.errors import NotFound, Refused
 from recovery_api.domain.frontiers import coordinate_as_row
-from recovery_api.models import LIVE_STATES, EventContent, EventKind, Intent, IntentAction, Pipeline
+from recovery_api.domain.images import KEY_CHARACTERS
+from recovery_api.models import LIVE_STATES, EventContent, EventKind, ImageAudit, Intent, IntentAction, Pipeline
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -44,6 +45,24 @@ def event_read_request(
         )
 
 
+def image_value_request(image: ImageAudit, number: int, *, actor: str, now: datetime, wake: bool = True) -> Intent:
+    """An intent to read the content of a key that the image audit named, by its place in `sample`, at source and target.
+
+    That `actor` asked stands in the timeline. Raises: NotFound where it named no such key; Refused where its name was cut.
+    """
+    if not 0 <= number < len(image.sample):
+        raise NotFound(f"Key number {number}", f"what image audit {image.id} named", f"It named {len(image.sample)}.")
+    if len(image.sample[number]["key"]) >= KEY_CHARACTERS:
+        remedy = "Ask the target's own database."
+        raise Refused("Reading the key", f"it has {KEY_CHARACTERS} characters or more, and is named cut short", remedy)
+    arguments = {"image": str(image.id), "number": str(number)}
+    with transaction.atomic():
+        _log_key(image.pipeline, arguments, f"{subject(actor)} asked to read a key at source and target.", actor, now)
+        return intent_create(
+            IntentAction.IMAGE_VALUE, actor=actor, now=now, pipeline=image.pipeline, arguments=arguments, wake=wake
+        )
+
+
 def event_read_record(intent: Intent, found: Mapping[str, Any], content: bytes | None, now: datetime) -> None:
     """Ends the intent with what both ends say; the content lies apart, where roles are asked first.
 
@@ -63,6 +82,10 @@ def event_content_downloaded(content: EventContent, *, actor: str, now: datetime
         _log_sample(content.intent, actor, now)
         return
     given = content.intent.arguments
+    if content.intent.action == IntentAction.IMAGE_VALUE:
+        says = f"{subject(actor)} downloaded what source and target hold of a key, {len(content.body)} bytes."
+        _log_key(content.intent.pipeline, given, says, actor, now)
+        return
     coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     says = f"{subject(actor)} downloaded {len(content.body)} bytes of the event at"
     _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
@@ -100,6 +123,10 @@ def _log_sample(intent: Intent, actor: str, now: datetime) -> None:
     says = f"{subject(actor)} read how the contents of sample rows begin, of {of}."
     data = {"test": str(intent.pk), **({"end": word, "end_id": str(end.pk), "name": end.name} if end else {})}
     event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, data=data)
+
+
+def _log_key(pipeline: Pipeline, about: Mapping[str, Any], says: str, actor: str, now: datetime) -> None:
+    event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, pipeline=pipeline, data=dict(about))
 
 
 def _log(pipeline: Pipeline, lane: str, coordinate: Coordinate, says: str, actor: str, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge increment recovery fleet year --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge image increment recovery fleet year --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ BENCHMARKS = (
     "lists",
     "writers",
     "judge",
+    "image",
     "increment",
     "recovery",
     "fleet",
     "year",
 )
-LONG = ("increment", "recovery", "fleet", "year")
+LONG = ("image", "increment", "recovery", "fleet", "year")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -68,6 +69,10 @@ def main() -> None:
         from tests.benchmarks import writers
 
         writers.run(given.rounds)
+    if "image" in names:
+        from tests.benchmarks import image
+
+        image.run(given.rows or [1_000_000, 5_000_000, 20_000_000], given.rounds)
     if "increment" in names:
         from tests.benchmarks import increment
 

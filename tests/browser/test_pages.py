@@ -18,7 +18,8 @@ from playwright.sync_api import Page, expect
 
 from recovery_api.domain.access import PAGES
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.models import AcknowledgedOmission, Recovery, RecoveryState
+from recovery_api.domain.images import ImageWord
+from recovery_api.models import AcknowledgedOmission, ImageAudit, Recovery, RecoveryState
 from recovery_api.selectors.findings import FindingFilter
 from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
@@ -63,6 +64,27 @@ def omission_make(world: World) -> None:
     )
 
 
+def image_make(world: World) -> None:
+    """An image audit that found something of every word: the panel at its longest."""
+    now = timezone.now()
+    named = [{"word": word.value, "key": f"<b>{word.name}</b>", "position": "7", "ordinal": "1"} for word in ImageWord]
+    named.append({"word": "extra", "key": "a-key-of-many-letters-" * 8, "position": None, "ordinal": None})
+    ImageAudit.objects.create(
+        pipeline=world.pipeline,
+        status="mismatched",
+        exit_code=1,
+        says="At 7:1 3 of 1,200 keys differ: 1 mismatched, 1 missing, 1 extra. 3 keys are unknown.",
+        frontier={"0": {"position": "7", "ordinal": "1"}},
+        target="public.mail",
+        keys_count=1200,
+        counts={word.value: "1" for word in ImageWord},
+        sample=named,
+        gap="the oldest event kept is not the first one",
+        started_at=now,
+        finished_at=now,
+    )
+
+
 @pytest.fixture
 def addresses(world: World) -> Callable[[], dict[str, str]]:
     """Everything there can be to look at: an audit, a plan, a recovery with its certificate, an event that was read."""
@@ -73,6 +95,7 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
         recovery = world.recover()
         plan = world.plan()
         omission_make(world)
+        image_make(world)
         first = audit.listing.order_by("number").first()
         at = Coordinate(first.position, first.ordinal)
         intent = run(event_read_request(world.pipeline, "0", at, actor="ada", now=timezone.now(), wake=False))

@@ -12,6 +12,7 @@ from recovery_api.domain.kinds import abilities_of
 from tests.contract.benches import KINDS_TRIED, kind_tried, module_of
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.fence import DrillableDelivery, FencedDelivery
+from workers.connectors.protocols.image import ImageSource, StateRecord
 from workers.connectors.protocols.record import FollowedRecord, IdRecord, OrderedRecord, Record
 from workers.connectors.protocols.source import ImmutableSource, Source
 from workers.connectors.registry import sink_make, source_make
@@ -23,6 +24,8 @@ PROTOCOLS = {
     Ability.RECORD_BY_SCAN: IdRecord,
     Ability.FOLLOWED: FollowedRecord,
     Ability.ORDERED_EFFECT: OrderedRecord,
+    Ability.STATE: StateRecord,
+    Ability.COMMITTED_STATE: ImageSource,
     Ability.FENCED: FencedDelivery,
     Ability.APPENDED: AppendedDelivery,
     Ability.DRILLED: DrillableDelivery,

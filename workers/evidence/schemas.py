@@ -71,6 +71,26 @@ FINDING = pa.schema(
 )
 """One row a finding: a lost obligation, a premature entry, a repeated payload (once, with its count)."""
 
+IMAGE_ROW = pa.schema([("key_hash", DIGEST), ("position", pa.int64()), ("ordinal", pa.int64()), ("digest", DIGEST)])
+"""What is said of one key: of an event where it lies, of a target's row its place there. `digest` null: it is absent."""
+
+IMAGE_EVENT = pa.schema([*IMAGE_ROW, ("is_partial", pa.bool_())])
+"""A committed event. `is_partial`: an update that lacks a member that the target has a column for."""
+
+IMAGE_FINDING = pa.schema(
+    [
+        ("word", pa.string()),  # recovery_api.domain.images.ImageWord
+        ("key_hash", DIGEST),
+        ("position", pa.int64()),  # of the key's latest event; null: there is none
+        ("ordinal", pa.int64()),
+        ("row_position", pa.int64()),  # the place of the target's row in the snapshot; null: there is none
+        ("row_ordinal", pa.int64()),
+        ("committed_digest", DIGEST),  # null: absent
+        ("shown_digest", DIGEST),
+    ]
+)
+"""One row a key that differs, or is unknown."""
+
 ITEM = pa.schema(
     [
         ("id", pa.int64()),  # of the ledger's row; null: not remembered yet, or kept with an audit's evidence alone

@@ -12,6 +12,7 @@ from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import RESTORE_OPTION, Installer, Kind, Option
 from recovery_api.domain.kinds.horizons import RECORD_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, IDENTIFIER_BYTES
+from recovery_api.domain.kinds.state import STATE_OPTIONS, StatePlace, state_of
 from recovery_api.domain.points import FOR_GOOD, Point, Value
 
 TRADES = ("relay", "recoverer", "auditor")
@@ -75,6 +76,7 @@ def kit_options(options: Mapping[str, Any]) -> KitOptions:
     horizons_check("postgresql_kit", options)
     if len(options["schema"].encode()) > IDENTIFIER_BYTES:
         raise BadInput("postgresql_kit.schema", f"is longer than {IDENTIFIER_BYTES} bytes", "Give a shorter one.")
+    kit_state(options)
     return KitOptions(
         schema=options["schema"],
         prefix=options["prefix"],
@@ -121,6 +123,20 @@ def _effect(options: Mapping[str, Any]) -> Effect:
     )
 
 
+def kit_state(options: Mapping[str, Any]) -> StatePlace | None:
+    """The copy of state beside the kit's record: the table that is named, else the mapped target. Raises: BadInput."""
+    effect, target = _effect(options), None
+    if effect.kind == "target":
+        columns: dict[str, str | None] = {effect.content: None} if effect.content else {}
+        columns |= {column: member for member, column in effect.columns.items()}
+        target = StatePlace(effect.schema, effect.name, effect.key, columns)
+    return state_of("postgresql_kit", options, target)
+
+
+def _withheld(options: Mapping[str, Any]) -> frozenset[Ability]:
+    return frozenset() if kit_state(options) else frozenset({Ability.STATE})
+
+
 def _declared(options: Mapping[str, Any]) -> Mapping[Point, Value]:
     return {Point.IDENTITY_KEY: True, Point.MEMORY: FOR_GOOD, Point.BATCH_LIMIT: options["batch_limit"]}
 
@@ -132,8 +148,16 @@ KIND = Kind(
     says="A PostgreSQL database with Fencepost's sink kit: fence, claims and acceptance record in one schema.",
     archetype=Archetype.FENCED,
     abilities=frozenset(
-        {Ability.RECORD_BY_RANGE, Ability.FOLLOWED, Ability.ORDERED_EFFECT, Ability.FENCED, Ability.DRILLED}
+        {
+            Ability.RECORD_BY_RANGE,
+            Ability.FOLLOWED,
+            Ability.ORDERED_EFFECT,
+            Ability.STATE,
+            Ability.FENCED,
+            Ability.DRILLED,
+        }
     ),
+    withheld=_withheld,
     check=kit_options,
     connector="workers.connectors.sinks.postgresql_kit.PostgresqlKit",
     installer=Installer("the sink kit", TRADES, "workers.connectors.sinks.kit.putting"),
@@ -166,6 +190,7 @@ KIND = Kind(
         Option("target_key", "The target's column that holds the event's key; it needs a unique index of its own."),
         Option("target_content", "The target's column that takes the whole content."),
         Option("target_columns", "Members of the content and the target's columns that take them.", "columns"),
+        *STATE_OPTIONS,
         Option("effect_schema", "The schema of the effect function.", default="public"),
         Option(
             "effect_function",

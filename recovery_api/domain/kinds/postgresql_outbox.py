@@ -9,6 +9,7 @@ from typing import Any
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.identity import NO_REUSE
+from recovery_api.domain.images import KEY_ORDER
 from recovery_api.domain.kinds.base import Kind, Option, Retention
 from recovery_api.domain.kinds.horizons import SOURCE_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_mapping import (
@@ -128,6 +129,13 @@ KIND = Kind(
             default=False,
         ),
         Option(
+            KEY_ORDER,
+            "Your word, recorded with your name, that the events of one key are committed in the order of their coordinates:"
+            " each writer locks the key before it writes the event. Asked by image audits.",
+            type="boolean",
+            default=False,
+        ),
+        Option(
             "lock_timeout_ms",
             "How long one try for the lock may hold up writers.",
             type="integer",
@@ -147,7 +155,7 @@ KIND = Kind(
             maximum=3600,
         ),
     ),
-    abilities=frozenset({Ability.JOINED_SNAPSHOT}),
+    abilities=frozenset({Ability.JOINED_SNAPSHOT, Ability.COMMITTED_STATE}),
     connector="workers.connectors.sources.postgresql_outbox.PostgresqlOutbox",
     check=check,
     spelling=spelling_of,

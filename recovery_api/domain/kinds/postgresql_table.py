@@ -14,6 +14,7 @@ from recovery_api.domain.kinds.base import RESTORE_OPTION, Kind, Option
 from recovery_api.domain.kinds.horizons import SINK_HORIZONS, horizons_check
 from recovery_api.domain.kinds.postgresql_ids import IDENTITY_OPTIONS, ids_check
 from recovery_api.domain.kinds.postgresql_mapping import CONNECTION_OPTIONS, MAPPING_OPTIONS, mapping_check, spelling_of
+from recovery_api.domain.kinds.state import STATE_OPTIONS, state_of
 from recovery_api.domain.points import FOR_GOOD, Point, Value
 
 COLUMN_OPTIONS = ("event_id", "key", "op", "content", "digest", "accepted_at", "entry", "generation", "admitted_in")
@@ -23,6 +24,9 @@ def check(options: Mapping[str, Any]) -> None:
     """Raises: BadInput where the mapping contradicts itself."""
     ids_check(options)
     horizons_check("postgresql_table", options)
+    if state_of("postgresql_table", options) is not None and not options.get("key"):
+        remedy = "Map the record's key: which keys were accepted above a frontier is told by it."
+        raise BadInput("postgresql_table.key", "is missing beside a state_table", remedy)
     if is_by_event_id(options):
         return
     if not options.get("coordinate"):
@@ -41,8 +45,9 @@ DELIVERED = frozenset({Ability.APPENDED, Ability.DRILLED})
 def _withheld(options: Mapping[str, Any]) -> frozenset[Ability]:
     """A table of ids answers by no range and is never the effect; another is the effect only where that is said."""
     if is_by_event_id(options):
-        return DELIVERED | {Ability.RECORD_BY_RANGE}
-    return frozenset({Ability.RECORD_BY_SCAN}) | (frozenset() if options["is_effect"] else DELIVERED)
+        return DELIVERED | {Ability.RECORD_BY_RANGE, Ability.STATE}
+    state = frozenset() if state_of("postgresql_table", options) else frozenset({Ability.STATE})
+    return frozenset({Ability.RECORD_BY_SCAN}) | state | (frozenset() if options["is_effect"] else DELIVERED)
 
 
 def _declared(options: Mapping[str, Any]) -> Mapping[Point, Value]:
@@ -64,6 +69,7 @@ KIND = Kind(
         *IDENTITY_OPTIONS,
         RESTORE_OPTION,
         *SINK_HORIZONS,
+        *STATE_OPTIONS,
         Option(
             "digest",
             "A column that holds the payload digest ready made: bytea of 32 bytes, or 64 hex digits.",
@@ -101,7 +107,7 @@ KIND = Kind(
     ),
     connector="workers.connectors.sinks.postgresql_table.record_of",
     archetype=Archetype.QUERYABLE,
-    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN}) | DELIVERED,
+    abilities=frozenset({Ability.RECORD_BY_RANGE, Ability.RECORD_BY_SCAN, Ability.STATE}) | DELIVERED,
     withheld=_withheld,
     check=check,
     spelling=spelling_of,

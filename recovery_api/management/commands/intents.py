@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from recovery_api.management.auditing import audit_shown
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
+from recovery_api.management.commands.image import image_shown
 from recovery_api.management.commands.plan import plan_shown
 from recovery_api.management.recoveries import recovery_shown
 from recovery_api.management.waiting import intent_await, intent_problem, progress_line, wait_arguments
@@ -57,6 +58,8 @@ def _ended(intent: Intent) -> Shown:
         return plan_shown(str(intent.plan_id))
     if audit_id := (intent.result or {}).get("audit"):
         return audit_shown(audit_id)
+    if image_id := (intent.result or {}).get("image"):
+        return image_shown(image_id)
     row = intent_as_row(intent)
     return Shown(row, [_line(row)], DONE)
 

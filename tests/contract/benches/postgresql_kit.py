@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
+from recovery_api.domain.kinds import kind_get
 from tests.contract.benches import Place
 from tests.contract.benches.memory import FencedBench
 from tests.contract.sink_engines import kit_make, rows_make
@@ -21,6 +22,11 @@ from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.install import kit_install
 from workers.connectors.sinks.kit.releases import releases
 from workers.connectors.sinks.kit.upgrade import kit_upgrade
+
+EXAMPLES = [
+    kind_get("postgresql_kit").example,
+    {**kind_get("postgresql_kit").example, "target": "orders", "target_key": "number", "target_content": "content"},
+]
 
 CANNOT = {"test_repeated_acceptance_is_two_entries": "its identity key absorbs the second one"}
 

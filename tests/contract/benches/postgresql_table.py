@@ -32,6 +32,12 @@ VALUES (%(position)s, %(event_id)s, %(op)s, %(key)s, %(content)s, %(head)s)
 EXAMPLES = [
     kind_get("postgresql_table").example,
     {**kind_get("postgresql_table").example, "is_effect": True},
+    {
+        **kind_get("postgresql_table").example,
+        "state_table": "orders",
+        "state_key": "number",
+        "state_content": "content",
+    },
     {**OF_IDS, "connection": "env:FENCEPOST_END_MAIL", "table": "processed"},
 ]
 

@@ -31,7 +31,7 @@ BASELINE = {
     "/sinks/": 5,
     "/sources/source%20p1/": 8,
     "/sinks/sink%20p1/": 10,
-    "/pipelines/p1/": 29,
+    "/pipelines/p1/": 30,
     "/pipelines/p1/timeline/": 5,
     "/add/pipeline/": 5,
     "/pipelines/p1/edit/": 6,

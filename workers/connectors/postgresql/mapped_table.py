@@ -231,6 +231,20 @@ class MappedTable:
         return sql.SQL(self._canonical(content))
 
     @property
+    def content_jsonb(self) -> tuple[str, str]:
+        """The content as it is handed over, as jsonb (null where jsonb cannot hold it), and a text, null only where there is
+        no content: its JSON, unless jsonb holds it anyway."""
+        content = self._content
+        if content is None:
+            return "NULL::jsonb", "NULL::text"
+        if self.options["content_format"] == "json" and self.type_of("content") == "jsonb":
+            return content, f"CASE WHEN ({content}) IS NOT NULL THEN '' END"
+        raw = self.content_raw.as_string(None)
+        if not self.has_soft_errors:
+            return f"({raw})::jsonb", raw
+        return f"CASE WHEN pg_input_is_valid({raw}, 'jsonb') THEN ({raw})::jsonb END", raw
+
+    @property
     def payload_digest(self) -> Composable:
         """The payload digest's expression: NULL where Python must compute it, or where the op is unmapped."""
         op, key = self.op.as_string(None), self.key.as_string(None)

@@ -100,6 +100,12 @@ def packed_choice(name: str, code: Composable, choices: Sequence[str]) -> Packed
     return Packed(name, (_join(code),), decode)
 
 
+def packed_flag(name: str, condition: Composable) -> Packed:
+    """A condition; null is false."""
+    code = sql.SQL(r"CASE WHEN {} THEN '\x01'::bytea ELSE '\x00'::bytea END").format(condition)
+    return Packed(name, (_join(code),), lambda parts: pa.array(np.frombuffer(parts[0], np.uint8) == 1))
+
+
 def packed_time(name: str, time: Composable) -> Packed:
     """A timestamptz expression; null, and the infinities as null."""
     send = sql.SQL("timestamptz_send({})").format(time)

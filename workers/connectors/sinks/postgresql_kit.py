@@ -25,7 +25,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SinkBusy, SnapshotLost, Unsuitable
 from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.kinds import options_parse
-from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options
+from recovery_api.domain.kinds.postgresql_kit import KIND, KitOptions, kit_options, kit_state
 from recovery_api.domain.restores import SinkMemory
 from workers.connectors.deadlines import ASKING, Step
 from workers.connectors.postgresql.connection import (
@@ -50,6 +50,7 @@ from workers.connectors.protocols.fence import (
     GenerationReading,
     SinkState,
 )
+from workers.connectors.protocols.image import StateReading, StateRecord
 from workers.connectors.protocols.record import FollowedRecord, OrderedRecord
 from workers.connectors.readings import BatchDigest, ConnectionReport, CoordinateRange, Reading, Width
 from workers.connectors.rows import ranges_of
@@ -58,6 +59,7 @@ from workers.connectors.sinks.kit.deliveries import events_as_json
 from workers.connectors.sinks.kit.holders import holders_say
 from workers.connectors.sinks.kit.install import kit_version_get
 from workers.connectors.sinks.kit.versions import version_refuse
+from workers.connectors.sinks.state import StateBeside
 from workers.faults import Point, crash_point
 
 STAGING_WAIT_SECONDS = 25.0
@@ -66,7 +68,7 @@ PURGED_AT_ONCE = 100_000
 CLAIM_FIELDS = ClaimReading.__dataclass_fields__
 
 
-class PostgresqlKit:
+class PostgresqlKit(StateBeside):
     """A sink that carries the kit. Made from parsed options; opens a connection for each call."""
 
     kind = "postgresql_kit"
@@ -74,6 +76,7 @@ class PostgresqlKit:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.address = Address.of(options)
         self.kit: KitOptions = kit_options(options)
+        self.state_place = kit_state(options)
         self.needs_order = self.kit.effect.order == "ordered"
         self._armed_count = 0  # how long a fire may take is told by what it fires
         self._is_current = False
@@ -179,6 +182,12 @@ class PostgresqlKit:
     def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
         with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
             return record.later_keys_read(connection, self.kit.schema, lane, rows)
+
+    def read_later(
+        self, reading: Reading, state: StateReading, lane: str, above: Coordinate | None
+    ) -> Iterator[pa.RecordBatch]:
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            yield from record.later_read(connection, self.kit.schema, state, lane, above, reading.handle["grid"])
 
     def _reading(
         self, connection: psycopg.Connection[Any], fence: int, generation: int | None, is_replica: bool
@@ -386,9 +395,6 @@ def _claim(row: Mapping[str, Any]) -> ClaimReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[FencedSink], type[DrillableDelivery], type[OrderedRecord], type[FollowedRecord]] = (
-        PostgresqlKit,
-        PostgresqlKit,
-        PostgresqlKit,
-        PostgresqlKit,
-    )
+    _is_checked: tuple[
+        type[FencedSink], type[DrillableDelivery], type[OrderedRecord], type[FollowedRecord], type[StateRecord]
+    ] = (PostgresqlKit, PostgresqlKit, PostgresqlKit, PostgresqlKit, PostgresqlKit)

@@ -16,13 +16,15 @@ from psycopg import sql
 from recovery_api.domain.capabilities import Archetype, Capability
 from recovery_api.domain.conditions import UNFENCED as UNFENCED_PATH
 from recovery_api.domain.conditions import UndisciplinedPath
-from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.coordinates import Coordinate, Spelling
 from recovery_api.domain.errors import Refused, TerminalError, Unreachable, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.kinds.postgresql_mapping import spelling_of
 from recovery_api.domain.kinds.postgresql_table import COLUMN_OPTIONS
+from recovery_api.domain.kinds.state import state_of
+from recovery_api.domain.ledger.blocks import coordinate_after
 from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
@@ -54,10 +56,12 @@ from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
+from workers.connectors.postgresql.state_table import hash_of_key_text
 from workers.connectors.postgresql.table_reader import TableReader, schema_of
 from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import DrillableDelivery
+from workers.connectors.protocols.image import StateReading
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -69,12 +73,13 @@ from workers.connectors.readings import (
 )
 from workers.connectors.rows import ranges_of
 from workers.connectors.sinks.postgresql_ids import PostgresqlIds
+from workers.connectors.sinks.state import StateBeside
 from workers.connectors.sinks.table import appending, drilling
 from workers.connectors.sinks.table.ability import append_ability
 from workers.connectors.sinks.table.facts import WrittenColumn, facts_read
 from workers.connectors.sinks.table.target import digest_read
 from workers.connectors.sinks.table.unfit import unfit
-from workers.evidence.schemas import ACCEPTED
+from workers.evidence.schemas import ACCEPTED, IMAGE_ROW
 
 UNFENCED = "The table has no fence: nothing in it stops an entry that is still in flight."
 NOT_KEPT = "Nobody keeps the table append-only: a row that was updated or deleted since is judged as it is now."
@@ -88,7 +93,7 @@ def record_of(options: Mapping[str, Any]) -> PostgresqlTable | PostgresqlIds:
     return PostgresqlIds(options) if is_by_event_id(options) else PostgresqlTable(options)
 
 
-class PostgresqlTable:
+class PostgresqlTable(StateBeside):
     """Sink `postgresql_table`: queryable, unfenced. Made from parsed options; opens connections only when asked."""
 
     kind = "postgresql_table"
@@ -98,6 +103,7 @@ class PostgresqlTable:
         self.options = dict(options)
         self.address = Address.of(options)
         self.spelling: Spelling = spelling_of(options)
+        self.state_place = state_of(self.kind, options)
         self._written: tuple[MappedTable, Mapping[str, WrittenColumn]] | None = None
 
     def look(self, clock: Callable[[], datetime]) -> EndSeen:
@@ -250,6 +256,14 @@ class PostgresqlTable:
             names = list(ACCEPTED.names)
             columns += [*self._numbers(mapped, ["generation", "admitted_in"]), *self._shown(mapped)]
         return reader.read(range_, columns, schema_of(ACCEPTED, names))
+
+    def read_later(
+        self, reading: Reading, state: StateReading, lane: str, above: Coordinate | None
+    ) -> Iterator[pa.RecordBatch]:
+        reader = TableReader(self.address, self.options, reading.handle)
+        hash_ = hash_of_key_text(state, reader.mapped.key.as_string(None))
+        low = None if above is None else coordinate_after(above)
+        return reader.read(CoordinateRange(lane, low, None), [packed_digest("key_hash", hash_)], IMAGE_ROW)
 
     def _open(self, connection: psycopg.Connection[Any]) -> Opened:
         opened = table_open(connection, self.options, COLUMN_OPTIONS)

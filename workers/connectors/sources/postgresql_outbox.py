@@ -33,6 +33,8 @@ from workers.connectors.postgresql.extent import Extent, end_read, extent_read
 from workers.connectors.postgresql.flushing import flush_wait
 from workers.connectors.postgresql.ground_facts import first_number, mapped_catalogue_read, sequence_position
 from workers.connectors.postgresql.id_unique import source_ids
+from workers.connectors.postgresql.image_columns import image_columns
+from workers.connectors.postgresql.image_contents import contents_image
 from workers.connectors.postgresql.inspection import source_inspect
 from workers.connectors.postgresql.late_rows import late_unseen, pinned_make, xid_of
 from workers.connectors.postgresql.looking import look
@@ -47,6 +49,7 @@ from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.share_lock import lock_ground, share_lock
 from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
+from workers.connectors.protocols.image import ImageSource, StateMapping
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import (
     ConnectionReport,
@@ -59,7 +62,7 @@ from workers.connectors.readings import (
     Width,
 )
 from workers.connectors.rows import history_columns, ranges_of
-from workers.evidence.schemas import HISTORY
+from workers.evidence.schemas import HISTORY, IMAGE_EVENT
 
 NOT_ASKED = "pin() says what is safe; a reading that is held does not ask again, for what was safe stays safe."
 
@@ -162,6 +165,13 @@ class PostgresqlOutbox:
         reader = TableReader(self.address, self.options, reading.handle)
         with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
             yield from read_content(connection, reader.mapped, coordinates)
+
+    def read_image(self, reading: Reading, range_: CoordinateRange, mapping: StateMapping) -> Iterator[pa.RecordBatch]:
+        reader = TableReader(self.address, self.options, reading.handle)
+        return reader.read(range_, image_columns(reader.mapped, mapping), IMAGE_EVENT)
+
+    def image_of_contents(self, reading: Reading, rows: pa.Table, mapping: StateMapping) -> Iterator[pa.RecordBatch]:
+        return contents_image(self.address, reading.handle, mapping, rows)
 
     @property
     def has_filter(self) -> bool:
@@ -302,4 +312,4 @@ class PostgresqlOutbox:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[Source]] = (PostgresqlOutbox,)
+    _is_checked: tuple[type[Source], type[ImageSource]] = (PostgresqlOutbox, PostgresqlOutbox)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.ledger.blocks import coordinate_after
 from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.packed import (
     Packed,
@@ -27,6 +28,8 @@ from workers.connectors.postgresql.packed import (
     signed,
 )
 from workers.connectors.postgresql.sample import SAMPLE_CHARACTERS, SAMPLE_ROWS, ended, sample
+from workers.connectors.postgresql.state_table import hash_of_key_text, image_rows
+from workers.connectors.protocols.image import StateReading
 from workers.connectors.readings import CoordinateRange, LaneReading, SafeFrontier, Width
 from workers.connectors.rows import Grid
 from workers.evidence import schemas
@@ -166,6 +169,27 @@ def later_keys_read(connection: psycopg.Connection[Any], schema: str, lane: str,
     lowest = Coordinate(given["position"][0], given["ordinal"][0])
     query = sql.SQL(_LATER).format(schema=sql.Identifier(schema), where=_where(CoordinateRange(lane, lowest, None)))
     return pa.array([key for (key,) in connection.execute(query, given)], pa.string())
+
+
+def later_read(
+    connection: psycopg.Connection[Any],
+    schema: str,
+    state: StateReading,
+    lane: str,
+    above: Coordinate | None,
+    grid: dict[str, Any],
+) -> Iterator[pa.RecordBatch]:
+    """schemas.IMAGE_ROW of the lane's acceptances above a coordinate, without digests."""
+    columns = [
+        packed_digest("key_hash", hash_of_key_text(state, "a.key")),
+        packed_column("position"),
+        packed_column("ordinal"),
+    ]
+    low = None if above is None else coordinate_after(above)
+    cuts = grid.get(lane, {"rows": 0, "points": []})
+    blocks = [_where(block) for block in blocks_of(cuts["points"], CoordinateRange(lane, low, None), cuts["rows"])]
+    table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
+    yield from image_rows(connection, columns, table, blocks)
 
 
 def packed_column(name: str) -> Packed:
