@@ -14,7 +14,8 @@ from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.images import image_get, image_list
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text, Whole
 from recovery_api.serializers.images import ImageShape
-from recovery_api.serializers.shapes import IntentShape, page_of
+from recovery_api.serializers.shapes import page_of
+from recovery_api.serializers.work import IntentShape
 from recovery_api.services.event_reads import image_value_request
 from recovery_api.services.images import image_request
 from recovery_api.views.base import ApiView, accepted, answer, filtered_pipeline, referenced
