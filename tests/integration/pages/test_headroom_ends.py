@@ -137,7 +137,7 @@ def test_case_11_each_part_has_an_end_of_its_own_and_the_second_binds(sign_in: C
 @pytest.mark.parametrize(
     ("seen", "word", "reach"),
     [
-        (slot(wal_status="unreserved", room_bytes=-5), "gone", "known"),
+        (slot(wal_status="unreserved", room_bytes=2**50), "gone", "known"),
         (slot(lost_because="idle_timeout"), "gone", "gone"),
         (slot(room_bytes=2**50, idle=HOUR, idle_limit=HOUR + MINUTE), "gone", "known"),
         (slot(problem="The slot relay is of the database b, not of a: it is somebody else's."), "unknown", "unknown"),
