@@ -173,7 +173,7 @@ class History:
             evidence=self._folder(),
             acknowledged={SINGLE_LANE: _table(self.acknowledged)} if self.acknowledged else {},
             scope=self.scope,
-            parts=2,
+            ranges_least=2,
             block_rows=self.random.choice([1, 3, 8]),
             ledger=None if self.memory is None else self.memory.ledger(),
         )

@@ -43,7 +43,7 @@ class Ends:
 
     @contextmanager
     def judged(self, session: Any, name: str) -> Iterator[Evidence]:
-        request = AuditRequest(self.source, self.sink, str(self.folder / name), parts=3)
+        request = AuditRequest(self.source, self.sink, str(self.folder / name))
         with evidence_read(session, request, lambda **_: None) as found:
             yield found
 

@@ -38,13 +38,13 @@ class Cell(NamedTuple):
     rows: float
 
 
-def ranges_wanted(rows: int, slots: int) -> int:
+def ranges_wanted(rows: int, slots: int, least: int = RANGES_LEAST) -> int:
     """Into how many ranges a lane of so many rows of both ends is cut: a multiple of the engine's slots where that pays.
 
     >>> [ranges_wanted(rows, 6) for rows in (0, 500_000, 10_000_000, 2_000_000_000)]
     [8, 8, 18, 2670]
     """
-    wanted = max(RANGES_LEAST, math.ceil(rows / ROWS_A_RANGE))
+    wanted = max(least, math.ceil(rows / ROWS_A_RANGE))
     filled = math.ceil(wanted / slots) * slots
     return filled if rows >= filled * ROWS_LEAST else wanted
 
@@ -75,6 +75,7 @@ def ranges_cut(
     record: tuple[Record, Reading],
     known: Mapping[str, LaneBlocks],
     slots: int,
+    least: int = RANGES_LEAST,
 ) -> list[CoordinateRange]:
     """Every lane in ranges: cut at the ledger's blocks, whose rows are known, and above them where the ends say.
 
@@ -82,7 +83,7 @@ def ranges_cut(
     """
     rows = {lane: _rows(lane, source[1], record[1], known.get(lane)) for lane in lanes}
     total = sum(rows.values())
-    wanted = ranges_wanted(total, slots)
+    wanted = ranges_wanted(total, slots, least)
     ranges = []
     for lane, mine in rows.items():
         count = math.ceil(wanted * mine / total) if total else 1

@@ -43,7 +43,8 @@ def ends_judge(
     if most_rows is None:
         slots = slots_of(session, is_opened=request.known is None)
         known = request.known.lanes if request.known else {}
-        ranges = tuple(ranges_cut(questions, (source, source_reading), (record, sink_reading), known, slots))
+        ends = (source, source_reading), (record, sink_reading)
+        ranges = tuple(ranges_cut(questions, *ends, known, slots, request.ranges_least))
     else:
         ranges = tuple(CoordinateRange(lane, None, None) for lane in questions)
     spec = MeetSpec(

@@ -25,6 +25,7 @@ from recovery_api.domain.verdicts import LaneCounts
 from workers.connectors.readings import CursorReading, LaneReading, Reading, SafeFrontier, Width
 from workers.evidence.archive.looking import Archive, told_sum
 from workers.evidence.canonical import batch_digest_add
+from workers.evidence.cutting import RANGES_LEAST
 from workers.evidence.duplicates import Generations, generations_read
 from workers.evidence.grounds import (
     Earlier,
@@ -94,6 +95,7 @@ class AuditRequest:
     certified: Mapping[str, Certified] = field(default_factory=dict)
     aged: Mapping[str, PinnedLane] | None = None
     width: Width = Width.PAYLOAD
+    ranges_least: int = RANGES_LEAST
     generation: int | None = None
     approved: str | None = None
     excluded: pa.Table | None = None
