@@ -94,8 +94,8 @@ GUARDS = (
     Guard(
         "a list of ids is the effect",
         f"{DOMAIN}/kinds/postgresql_table.py",
-        "        return DELIVERED | {Ability.RECORD_BY_RANGE}\n",
-        "        return frozenset({Ability.RECORD_BY_RANGE})\n",
+        "        return DELIVERED | {Ability.RECORD_BY_RANGE, Ability.STATE}\n",
+        "        return frozenset({Ability.RECORD_BY_RANGE, Ability.STATE})\n",
         (f"{DELIVERIES}::test_a_record_alone_is_never_sent_to",),
     ),
     Guard(

@@ -127,7 +127,7 @@ def test_two_hundred_lanes_are_audited_shown_and_recovered(
     assert of_many <= of_few + 5, "the control database is asked more for each lane"
     assert (found.status, found.lost_count, found.obligation_count) == ("hazard", 5, MANY * EVENTS)
     assert len(found.lanes) == MANY and len(found.says) < 1_000, found.says
-    lines = audit_lines(audit_as_row(found))
+    lines = audit_lines(audit_as_row(found, timezone.now()))
     shown = [line for line in lines if re.match(r"  lane \d+: safe", line)]
     assert len(shown) == LANES and [line.split()[1] for line in shown[:3]] == ["42:", "7:", "150:"]
     assert f"  and {MANY - LANES} more lanes, none of them worse: --json tells all" in lines
