@@ -25,7 +25,7 @@ SETTINGS = {
 
 @contextmanager
 def system_server() -> Iterator[str]:
-    """A superuser's address of one that is made for this and thrown away. Skips where the machine has none."""
+    """A superuser's address of one that is made for this and thrown away. Where the machine has none the test is skipped; in CI it fails."""
     found = sorted(PACKAGES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     if not found:
         program_missing(

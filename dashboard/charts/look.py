@@ -1,4 +1,4 @@
-"""What every chart of a page looks like: no ground of its own, the page's ink, a hover that shows one mark."""
+"""The look that all charts share: no background, the page's text colour, and one mark at a time under the pointer."""
 
 from __future__ import annotations
 

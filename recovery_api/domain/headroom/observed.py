@@ -98,7 +98,7 @@ def _rate(new: AuditSeen, old: AuditSeen) -> float | None:
 
 
 def redrive_rate(runs: Sequence[RunSeen]) -> float | None:
-    """How many events a second the slowest large re-drive sent, from its claim to its fire."""
+    """Events a second of the slowest re-drive, small ones left out. Its time runs from the claim to the fire."""
     rates = [
         one.landed / seconds
         for one in runs

@@ -63,4 +63,14 @@ GUARDS = (
             "::test_t20_an_acceptance_taken_away_and_accepted_again_is_unknown_until_an_audit_in_full",
         ),
     ),
+    Guard(
+        "a stretch of a pair of columns is read by scanning the whole table",
+        "workers/connectors/postgresql/packed.py",
+        "    if is_indexed:\n",
+        "    if False:\n",
+        (
+            "tests/integration/postgresql/test_ranges_by_index.py"
+            "::test_a_stretch_inside_big_transactions_is_read_by_index_alone",
+        ),
+    ),
 )

@@ -81,7 +81,7 @@ def test_queries_of_each_page_stay_few(
     recovery = finished(pipeline)
     client = sign_in("approver")
     for name, of, most in (
-        ("audit", audit.id, 5),
+        ("audit", audit.id, 6),
         ("findings", audit.id, 5),
         ("plan", recovery.plan_id, 9),
         ("recovery", recovery.id, 9),

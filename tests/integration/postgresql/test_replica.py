@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pyarrow as pa
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -25,6 +24,7 @@ from workers.embedded.services import Place
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, evidence_read
 from workers.recovery.verdicts import findings_page, lane_verdicts
+from workers.spark.tasks import InProcess
 
 pytestmark = pytest.mark.slow
 
@@ -150,24 +150,6 @@ def test_a_lagging_replica_bounds_the_verdict_and_is_never_ok(bench: Bench, repl
     assert spelled(primary, history(primary)) == ["51", "52", "53", "54"]
 
 
-class Here:
-    """An engine of one process: what a Spark session does with tasks over ranges, done in place."""
-
-    def range(self, start: int, end: int, step: int, partitions: int) -> Here:
-        self.batch = pa.record_batch([pa.array(range(start, end, step))], names=["id"])
-        return self
-
-    def mapInArrow(self, task: Any, schema: str) -> Here:
-        self.rows = pa.Table.from_batches(list(task(iter([self.batch]))))
-        return self
-
-    def select(self, *names: str) -> Here:
-        return self
-
-    def toArrow(self) -> pa.Table:
-        return self.rows
-
-
 @pytest.mark.parametrize("coordinate", [["id"], ["tx", "id"]], ids=["number", "transaction id"])
 def test_what_was_accepted_beyond_the_replay_is_unknown_and_not_premature(
     bench: Bench, replica: Replica, tmp_path: Path, coordinate: list[str]
@@ -196,7 +178,7 @@ def test_what_was_accepted_beyond_the_replay_is_unknown_and_not_premature(
         )
     ]
     request = AuditRequest(*ends, evidence=str(tmp_path / "evidence"), width=Width.PAYLOAD)
-    with evidence_read(Here(), request, lambda **_: None) as found:
+    with evidence_read(InProcess(), request, lambda **_: None) as found:
         verdict = lane_verdicts(found)["0"]
         page = findings_page(found)
     assert (verdict.status.value, verdict.exit_code) == ("unknown", 3)

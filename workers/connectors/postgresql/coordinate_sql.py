@@ -161,7 +161,7 @@ class CoordinateSql:
 
     def inside(self, range_: CoordinateRange) -> Composable:
         """The condition of a range: low inclusive, high exclusive. A null coordinate lies in no range."""
-        conditions = self._leading(range_)
+        conditions = []
         if range_.low is not None:
             conditions.append(self.compare(">=", range_.low))
         if range_.high is not None:
@@ -169,19 +169,6 @@ class CoordinateSql:
         if not conditions and (null := self.is_null) is not None:
             conditions.append(sql.SQL("NOT ") + null)
         return sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
-
-    def _leading(self, range_: CoordinateRange) -> list[Composable]:
-        """What the range says of a pair's first column alone. It follows from the rest, and tells the planner, which
-        estimates a pair badly, how few rows lie there."""
-        if len(self.components) == 1:
-            return []
-        first = self.components[0]
-        ends = ((">=", range_.low), ("<=", range_.high))
-        return [
-            sql.SQL("{} {} {}").format(first.native, sql.SQL(sign), first.literal(end.position))
-            for sign, end in ends
-            if end is not None
-        ]
 
     def hold(self, sent: list[bytes]) -> Coordinate:
         """The coordinate of one row's sent bytes."""

@@ -134,8 +134,8 @@ def read_packed(
     """For each non-empty block its columns. `blocks` are conditions on rows of `table`, read in their order, in a
     transaction. `is_indexed`: an index leads to each of them, and is taken for the rest of the transaction."""
     if is_indexed:
-        # The planner knows a pair's first column alone: a block inside one big transaction looks to it like all of it,
-        # and it would read the whole table for each block.
+        # The planner judges a pair of columns by the first. Inside big transactions it takes a block for a large part of
+        # the table, and would read all of the table, once for each block.
         connection.execute("SET LOCAL enable_seqscan = off")
     aggregates = [aggregate for column in columns for aggregate in column.aggregates]
     for some in _several(blocks, BLOCKS_A_STATEMENT):

@@ -218,16 +218,12 @@ def _points(places: list[tuple[int, int]], count: int) -> Grid:
 
 def _where(range_: CoordinateRange) -> sql.Composable:
     parts: list[sql.Composable] = [sql.SQL("a.lane = {}").format(sql.Literal(range_.lane))]
-    ends: tuple[tuple[Coordinate | None, LiteralString, LiteralString], ...]
-    ends = ((range_.low, ">=", ">="), (range_.high, "<", "<="))
-    for end, sign, leading in ends:
+    ends: tuple[tuple[Coordinate | None, LiteralString], ...] = ((range_.low, ">="), (range_.high, "<"))
+    for end, sign in ends:
         if end is not None:
-            position = sql.SQL("({})::bigint").format(sql.Literal(end.position))
-            # The planner estimates a pair badly; what follows of its first column tells it how few rows lie there.
-            parts.append(sql.SQL("a.position {} {}").format(sql.SQL(leading), position))
             parts.append(
-                sql.SQL("(a.position, a.ordinal) {} ({}, ({})::bigint)").format(
-                    sql.SQL(sign), position, sql.Literal(end.ordinal)
+                sql.SQL("(a.position, a.ordinal) {} (({})::bigint, ({})::bigint)").format(
+                    sql.SQL(sign), sql.Literal(end.position), sql.Literal(end.ordinal)
                 )
             )
     return sql.SQL(" AND ").join(parts)
