@@ -1,7 +1,7 @@
 """A year of audits of many pipelines by an injected clock: what stays of it in the tables and in the evidence folder.
 
 Rows come in as workers leave them, copied in bulk from one that the product's own service wrote; what goes, goes by the
-sweep's own chores at each simulated quarter of a day. Nothing is audited: it is about what is kept, not about time.
+sweep's own chores, at the end of each simulated day. Nothing is audited: it is about what is kept, not about time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ WITH_EVIDENCE = 50
 """So many of the pipelines write their evidence to a folder; the files of all would measure the disk."""
 OWED_EVERY, ASKED_EVERY, PLANNED_EVERY = 7, 7, 30
 """Days between two times at which a pipeline is owed something; between two audits by hand; between two plans."""
-SWEEPS = 4
 COUNTED = (Observation, Audit, Intent, Event, Plan)
 
 
@@ -45,7 +44,7 @@ class Size:
     folders: int
 
 
-def run(pipelines: int, days: int = 365, audits_a_day: int = 8) -> None:
+def run(pipelines: int, days: int = 365, audits_a_day: int = 4) -> None:
     """Prints a line every thirty days, and what the last one comes to."""
     with databases("control") as control, tempfile.TemporaryDirectory() as folder:
         use_database(control["control"])
@@ -74,7 +73,6 @@ def year(
     begin: datetime,
     folder: Path,
     every: int = 30,
-    sweeps: int = SWEEPS,
 ) -> Iterator[Size]:
     """Lives through `days` from `begin`, which must end in the past: the timeline lets no young event go. Sizes every
     `every` days, and at the end."""
@@ -83,8 +81,7 @@ def year(
     for day in range(days):
         morning = begin + timedelta(days=day)
         _live(morning, day, audits_a_day, folder)
-        for quarter in range(1, sweeps + 1):
-            retention_sweep(morning + timedelta(days=1) * quarter / sweeps)
+        retention_sweep(morning + timedelta(days=1))
         if day % every == every - 1:
             _vacuum()
             yield _size(day + 1, folder)

@@ -20,7 +20,7 @@ def test_what_is_kept_of_a_long_time_stays_bounded_and_keeps_the_worst(tmp_path:
     for name, days in AGES.items():
         setattr(settings, name, days)
     begin = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
-    sizes = list(year(PIPELINES, DAYS, AUDITS_A_DAY, begin, tmp_path, every=8, sweeps=1))
+    sizes = list(year(PIPELINES, DAYS, AUDITS_A_DAY, begin, tmp_path, every=8))
     hours, days = 31 - 2 + 1, AGES["FENCEPOST_HISTORY_DAYS"] - 31 + 1
     observed = PIPELINES * (AUDITS_A_DAY * (2 + hours + 1) + days)
     late = sizes[len(sizes) // 2 :]
