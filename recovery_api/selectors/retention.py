@@ -106,7 +106,7 @@ def _kept(row: Any, piece: Piece, ended_at: datetime, recovery: Recovery | None,
     parts = Parts(
         piece=piece,
         ended_at=ended_at,
-        evidence_until=certificate_until(recovery) if recovery else None,
+        evidence_until=recovery.certificate_evidence_until if recovery else None,
         is_newest=not row.has_newer,
         of_certificate=is_certified,
         is_newest_certificate=is_certified and not row.has_newer_certificate,
@@ -133,12 +133,6 @@ def recovery_kept(recovery: Recovery) -> list[Kept]:
     """What its certificate rests on: the parts of its verification and of its plan, the newest first."""
     audits = Audit.objects.filter(recovery=recovery).order_by("-finished_at")
     return evidence_kept(audits, Plan.objects.filter(pk=recovery.plan_id))
-
-
-def certificate_until(recovery: Recovery) -> datetime | None:
-    """Until when its certificate says that its evidence lasts. None: it does not say."""
-    until: datetime | None = getattr(recovery, "certificate_evidence_until", None)
-    return until
 
 
 def audits_unneeded(found: QuerySet[Audit]) -> QuerySet[Audit]:

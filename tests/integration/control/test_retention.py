@@ -166,6 +166,20 @@ def test_newest_certificate_is_pinned_and_an_older_one_goes_by_age_with_what_was
     assert says == "Pinned: its pipeline's newest certificate rests on them."
 
 
+def test_what_an_older_certificate_needs_stays_until_its_evidence_ends(pipeline, now, folder):
+    old = recovered(pipeline, now, written(folder, "recoveries", "old"))
+    recovered(pipeline, now + DAY, written(folder, "recoveries", "new"))
+    judged(pipeline, now + 2 * DAY, "newest")
+    old.certificate_evidence_until = now + 60 * DAY
+    old.save(update_fields=["certificate_evidence_until"])
+    retention_sweep(now + 50 * DAY)
+    kept = recovery_kept(old)
+    assert [one.gone_at for one in kept] == [None, None]
+    assert kept[0].keeping(AGES, now + 50 * DAY).says.startswith("Pinned: a certificate needs them until ")
+    retention_sweep(now + 61 * DAY)
+    assert [one.gone_at is not None for one in recovery_kept(old)] == [True, True]
+
+
 def test_parts_are_deleted_again_where_the_worker_died_between_row_and_folder(pipeline, now, folder):
     uri = written(folder, "audits", "0")
     judged(pipeline, now, uri), judged(pipeline, now + DAY, "newest")
