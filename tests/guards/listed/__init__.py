@@ -12,6 +12,7 @@ from tests.guards.listed import (
     grounds,
     headroom,
     identity,
+    images,
     keeping,
     kit,
     ledger,
@@ -53,4 +54,5 @@ GUARDS: tuple[Guard, ...] = (
     *schedules.GUARDS,
     *keeping.GUARDS,
     *headroom.GUARDS,
+    *images.GUARDS,
 )
