@@ -95,7 +95,7 @@ def waterfall_figure(bars: Sequence[Bar]) -> dict[str, Any]:
 
 
 def _axis() -> dict[str, Any]:
-    return {"gridcolor": "var(--line)", "zeroline": False, "fixedrange": False}
+    return {"gridcolor": "var(--line)", "zeroline": False, "fixedrange": False, "nticks": 5, "tickangle": 0}
 
 
 def _layout(rows: Sequence[str]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ LEVELS = {"gap": 0.0, "good": 0.4, "given": 0.5, "calm": 0.55, "unsure": 0.65, "
 """How high a block stands: the worse the higher, so that no colour has to be told from another. A gap has no height."""
 
 Figure = Callable[[Observed], float | None]
+Drawn = tuple["Line", list[str], list[float | None]]
+"""A line with its moments and values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,11 @@ class Line:
     figure: Figure
 
 
-def _hours(seconds: int | None) -> float | None:
-    return None if seconds is None else round(seconds / 3600, 4)
+UNITS = ((172_800, 86_400, "days"), (7_200, 3_600, "hours"), (120, 60, "minutes"), (0, 1, "seconds"))
+"""From how many seconds on a panel's times are told in which unit."""
 
+SPANS = ("waiting", "left")
+"""Panels whose figures are seconds."""
 
 PANELS: tuple[tuple[str, tuple[Line, ...]], ...] = (
     (
@@ -51,14 +55,14 @@ PANELS: tuple[tuple[str, tuple[Line, ...]], ...] = (
         ),
     ),
     (
-        "hours waiting",
+        "waiting",
         (
-            Line("oldest not accepted, at least", "busy", "dot", lambda one: _hours(one.lag_seconds)),
-            Line("oldest owed, since its commit", "warn", "solid", lambda one: _hours(one.oldest_owed_seconds)),
+            Line("oldest not accepted, at least", "busy", "dot", lambda one: one.lag_seconds),
+            Line("oldest owed, since its commit", "warn", "solid", lambda one: one.oldest_owed_seconds),
         ),
     ),
     ("a second", (Line("accepted", "good", "solid", lambda one: one.accepted_per_second),)),
-    ("hours left", (Line("headroom", "calm", "solid", lambda one: _hours(one.headroom_seconds)),)),
+    ("left", (Line("headroom", "calm", "solid", lambda one: one.headroom_seconds),)),
 )
 
 
@@ -99,7 +103,7 @@ def history_figure(found: Sequence[Bucket]) -> dict[str, Any] | None:
     [3, 3, None, 1, 1]
     """
     kept = [
-        (title, drawn)
+        _in_unit(title, drawn)
         for title, lines in PANELS
         if (drawn := [(line, *_steps(found, line.figure)) for line in lines if _is_worth(found, line)])
     ]
@@ -112,7 +116,8 @@ def history_figure(found: Sequence[Bucket]) -> dict[str, Any] | None:
         top = 1 - share * place
         axes[f"yaxis{number}"] = {
             "domain": [round(top - share * 0.84, 4), round(top, 4)],
-            "title": {"text": title},
+            "title": {"text": title, "standoff": 8, "font": {"size": 12}},
+            "automargin": True,
             "rangemode": "tozero",
             "gridcolor": "var(--line)",
             "zeroline": False,
@@ -132,6 +137,8 @@ def history_figure(found: Sequence[Bucket]) -> dict[str, Any] | None:
             "gridcolor": "var(--line)",
             "zeroline": False,
             "fixedrange": False,
+            "nticks": 5,
+            "tickangle": 0,
         },
         **axes,
     }
@@ -176,6 +183,17 @@ def _block(x: float, width: float, tone: str, says: str, top: float, room: float
 
 def _tone(one: Stretch) -> str:
     return look_of(one.status).tone if one.status else "gap"
+
+
+def _in_unit(title: str, drawn: Sequence[Drawn]) -> tuple[str, list[Drawn]]:
+    """A panel with its times in the unit that its highest asks for, which its title names."""
+    if title not in SPANS:
+        return title, list(drawn)
+    most = max(abs(value) for _, _, y in drawn for value in y if value is not None)
+    size, unit = next((size, unit) for least, size, unit in UNITS if most >= least)
+    return f"{unit} {title}", [
+        (line, x, [None if value is None else round(value / size, 4) for value in y]) for line, x, y in drawn
+    ]
 
 
 def _is_worth(found: Sequence[Bucket], line: Line) -> bool:

@@ -16,6 +16,7 @@ from recovery_api.domain.history import (
     AUDITS_KEPT,
     HOURS_KEPT,
     SPANS,
+    Bucket,
     Grain,
     Observed,
     Stretch,
@@ -203,3 +204,15 @@ def test_hours_of_a_spark_line_are_the_buckets_of_a_chart(rows: list[tuple[int, 
         assert hour.status is (bucket.worst.status if bucket.worst else None)
         assert hour.lag_events == (bucket.worst.lag_events if bucket.worst else None)
         assert hour.unobserved_seconds == pytest.approx(bucket.unobserved_seconds)
+
+
+def test_times_are_drawn_in_the_unit_that_the_longest_asks_for() -> None:
+    """Not 0.0015 hours: six seconds are seconds, ten days are days, each in its own panel."""
+    noon = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+    later = noon + dt.timedelta(hours=1)
+    seen = Observed(noon, later, Status.OWED, lag_seconds=6, headroom_seconds=864_000)
+    figure = history_figure([Bucket(noon, later, seen)])
+    assert figure is not None
+    titles = [axis["title"]["text"] for name, axis in figure["layout"].items() if name.startswith("yaxis")]
+    assert titles == ["seconds waiting", "days left"]
+    assert [one["y"] for one in figure["data"]] == [[6.0, 6.0], [10.0, 10.0]]

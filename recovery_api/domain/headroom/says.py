@@ -40,11 +40,15 @@ def span_short(span: timedelta) -> str:
 
     >>> span_short(timedelta(hours=9, minutes=36, seconds=59)), span_short(timedelta(seconds=59)), span_short(timedelta(days=2))
     ('9 h 36 min', '59 s', '2 d')
+    >>> span_short(timedelta(milliseconds=600))
+    'under 1 s'
     """
     if span < timedelta(0):
         return f"-{span_short(-span)}"
     if span >= FAR / 2:
         return "more than 50 years"
+    if timedelta(0) < span < timedelta(seconds=1):
+        return "under 1 s"
     seconds = int(span.total_seconds())
     if seconds < 60:
         return f"{seconds} s"
