@@ -21,6 +21,7 @@
         ├── AccessDenied            a credential is wrong or too weak
         ├── NotFound                a table, column, file or row is not there
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
+        ├── EvidenceGone            a part of evidence is away, or not what was written
         ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
         ├── SinkRestored            the sink lies behind what it said before
@@ -206,6 +207,12 @@ class Unsuitable(TerminalError):
     code = "unsuitable"
     fields = ("what", "problem", "remedy")
     template = "{what}: {problem}. {remedy}"
+
+
+class EvidenceGone(TerminalError):
+    code = "evidence_gone"
+    fields = ("part", "place", "reason")
+    template = "{part} of the evidence at {place} is not what was written there: {reason}. Audit or plan again."
 
 
 class CutShort(TerminalError):
