@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import FencepostError, Unsuitable
+from recovery_api.domain.errors import Unsuitable
 from recovery_api.domain.evidence_places import NOTHING, Stored, stored_make
 from recovery_api.domain.grounds import came_late
 from recovery_api.domain.identity import NO_REUSE, Identity, IdType, id_type_meet
@@ -29,9 +28,8 @@ from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.grounds import Earlier, history_fingerprint, late_summary
 from workers.evidence.kernel import ids as kernel
-from workers.evidence.places import object_remove
 from workers.evidence.ranges import MeetSpec
-from workers.evidence.store import FINDINGS, part_write, rows_read
+from workers.evidence.store import FINDINGS, objects_forget, part_write, rows_read
 from workers.spark.meet_ids import HISTORY, RECORD, ids_meet
 from workers.spark.on_demand import counted
 from workers.spark.tasks import summary_row, tasks_run
@@ -77,7 +75,7 @@ def ids_judge(
         )
         met = ids_meet(session, question, staged_at, rows, spec.evidence)
     finally:
-        _staged_remove(staged_at)
+        objects_forget(staged_at)
     found = stored_make(spec.evidence, (row for one in met.parts.values() for row in one["written"]))
     late = [_late_finish(spec, found, index, one) for index, one in enumerate(ranges)]
     summaries = [_summary(spec, index, one, met.parts.get(index)) | late[index] for index, one in enumerate(ranges)]
@@ -91,13 +89,6 @@ def ids_judge(
         shown_until=_shown_until(record, [one["oldest_lost_us"] for one in met.sets]),
     )
     return IdsJudged([*summaries, _of_no_range(lane, met.sets, unreadable)], identity)
-
-
-def _staged_remove(staged: Stored) -> None:
-    """What was staged is not evidence. What cannot be removed now goes with what no manifest names."""
-    for one in staged.objects:
-        with contextlib.suppress(FencepostError):
-            object_remove(staged.url, one.name)
 
 
 def ids_check(spec: MeetSpec) -> tuple[IdType, RecordIds]:

@@ -19,6 +19,7 @@ from workers.evidence.known import Opened, admitted_now
 from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import MeetSpec, ranges_judge
 from workers.evidence.remembered import remembered_write
+from workers.evidence.store import objects_forget
 from workers.spark.slots import slots_of
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def ends_judge(
         judged = ids_judge(session, spec, request.earlier, certified)
         summaries, identity = judged.summaries, judged.identity
         spec = replace(spec, stored=stored_make(spec.evidence, written_of(summaries)))
+    if spec.remembered is not None:
+        objects_forget(spec.remembered)
     progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
     return spec, summaries, identity, followed
 

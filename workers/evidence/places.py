@@ -33,7 +33,10 @@ def object_put(url: str, name: str, body: bytes | memoryview) -> None:
     """Raises: EvidenceUnwritable; AccessDenied."""
     place = place_parse(url)
     if place.is_folder:
-        _folder_put(Path(place.path), name, body)
+        try:
+            _folder_put(Path(place.path), name, body)
+        except OSError as error:
+            raise _folder_error(error, place) from error
         return
     with _bucket_errors(url), _bucket(place).open_output_stream(_key(place, name), buffer_size=0) as stream:
         stream.write(body)

@@ -6,6 +6,7 @@ and never looks what lies there. An object's name is its attempt's own, so a ret
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +18,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import EvidenceGone
+from recovery_api.domain.errors import EvidenceGone, FencepostError
 from recovery_api.domain.evidence_places import Stored, Written, uri_of
 from workers.connectors.readings import CoordinateRange
-from workers.evidence.places import object_get, object_put
+from workers.evidence.places import object_get, object_put, object_remove
 
 FINDINGS, ITEMS, ACKNOWLEDGED = "part", "ledger", "acknowledged"
 """Sorts of objects that a judged range leaves. Of one that has nothing of a sort there is no object."""
@@ -123,6 +124,13 @@ def part_write(url: str, sort: str, number: int, table: pa.Table) -> list[Writte
     encoder = Encoder(url, sort, number, table.schema)
     encoder.add(table)
     return encoder.finish()
+
+
+def objects_forget(stored: Stored) -> None:
+    """Takes away what tasks were handed something by. What cannot be taken away now goes with what no manifest names."""
+    for one in stored.objects:
+        with contextlib.suppress(FencepostError):
+            object_remove(stored.url, one.name)
 
 
 def object_open(url: str, written: Written) -> pq.ParquetFile:

@@ -24,6 +24,7 @@ from tests.guards.listed import (
     rights,
     schedules,
     strategies,
+    storing,
     stretches,
     unfenced,
     values,
@@ -55,4 +56,5 @@ GUARDS: tuple[Guard, ...] = (
     *keeping.GUARDS,
     *headroom.GUARDS,
     *images.GUARDS,
+    *storing.GUARDS,
 )
