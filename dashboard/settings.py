@@ -16,6 +16,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # Where the product keeps files: evidence of audits, a generated key. A cluster's executors need the evidence directory
 # on storage they share.
 VAR_DIR = Path(env.str("FENCEPOST_VAR_DIR", default=str(BASE_DIR / "var")))
+FENCEPOST_EVIDENCE_URL = env.str("FENCEPOST_EVIDENCE_URL", default="")  # docs/evidence.md
 FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_DIR / "evidence")))
 
 

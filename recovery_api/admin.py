@@ -16,6 +16,7 @@ from recovery_api.models import (
     Drill,
     Event,
     EventContent,
+    EvidencePlace,
     Finding,
     Generation,
     HeadroomFigure,
@@ -73,6 +74,7 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("id", "pipeline", "status", "lost_count", "premature_count", "duplicate_count", "finished_at"),
         ("status",),
     ),
+    EvidencePlace: (("uri", "begun_at", "kept_at", "recovery", "released_at", "swept_at"), ()),
     ImageAudit: (("id", "pipeline", "status", "keys_count", "rows_count", "finished_at"), ("status",)),
     Plan: (("id", "pipeline", "state", "batch_count", "author", "approved_by", "created_at"), ("state",)),
     Recovery: (

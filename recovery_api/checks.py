@@ -12,7 +12,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.evidence_places import place_parse
 from recovery_api.domain.retention import SETTINGS, ages_parse
+from recovery_api.selectors.evidence_places import store_url
 
 
 @register("fencepost")
@@ -35,6 +37,14 @@ def _database() -> list[CheckMessage]:
 
 
 def _evidence() -> list[CheckMessage]:
+    try:
+        place_parse(store_url())
+    except BadInput as error:
+        return [
+            Error(
+                f"{error.data['field']} {error.data['problem']}.", hint=str(error.data["remedy"]), id="fencepost.E009"
+            )
+        ]
     directory = getattr(settings, "FENCEPOST_EVIDENCE_DIR", None)
     if directory is None:
         return [Error("FENCEPOST_EVIDENCE_DIR is not set.", hint="Name a directory.", id="fencepost.E002")]

@@ -102,7 +102,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     Audits that are due are asked for first, so that workers are woken for them, too. Recoveries that nobody works on are
     settled; omissions, previews of them, contents that somebody read and files of the archive go when their time is over, and
     a day's files of the archive become one; drills that are due are asked for; what is older than it is kept goes, and the
-    history is thinned.
+    history is thinned; evidence on which nothing rests is taken away.
     `has_slept`: this process, or the whole machine, stood still since the last sweep. Then silence
     proves nothing yet: whoever lives beats within seconds, and the next sweep sees it.
     """
@@ -118,7 +118,7 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     from recovery_api.services.schedules import schedules_sweep
     from recovery_api.services.workers import workers_forget
     from workers.recovery.archiving import archive_sweep
-    from workers.recovery.retention import retention_sweep
+    from workers.recovery.retention import evidence_sweep, retention_sweep
 
     if has_slept:
         intents_wake(now)
@@ -136,3 +136,4 @@ def sweep(now: datetime, *, has_slept: bool = False) -> None:
     archive_sweep(now)
     headroom_sweep(now)
     retention_sweep(now)
+    evidence_sweep(now)

@@ -21,6 +21,8 @@
         ├── AccessDenied            a credential is wrong or too weak
         ├── NotFound                a table, column, file or row is not there
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
+        ├── EngineLacks             executors have not what the work needs
+        ├── EvidenceGone            a part of evidence is away, or not what was written
         ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
         ├── SinkRestored            the sink lies behind what it said before
@@ -206,6 +208,18 @@ class Unsuitable(TerminalError):
     code = "unsuitable"
     fields = ("what", "problem", "remedy")
     template = "{what}: {problem}. {remedy}"
+
+
+class EngineLacks(TerminalError):
+    code = "engine_lacks"
+    fields = ("engine", "lacks")
+    template = "{engine} cannot do this work. {lacks} Look at all of it: manage.py check_engine."
+
+
+class EvidenceGone(TerminalError):
+    code = "evidence_gone"
+    fields = ("part", "place", "reason")
+    template = "{part} of the evidence at {place} is not what was written there: {reason}. Audit or plan again."
 
 
 class CutShort(TerminalError):

@@ -6,6 +6,7 @@ from recovery_api.models.blocks import LedgerBlock, LedgerReading
 from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
+from recovery_api.models.evidence_places import EvidencePlace
 from recovery_api.models.findings import EventContent, Finding
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
@@ -46,6 +47,7 @@ __all__ = [
     "Event",
     "EventContent",
     "EventKind",
+    "EvidencePlace",
     "Finding",
     "Generation",
     "GenerationFate",

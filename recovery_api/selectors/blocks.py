@@ -10,6 +10,7 @@ from recovery_api.domain.frontiers import coordinate_from_row
 from recovery_api.domain.ledger.blocks import Block
 from recovery_api.domain.ledger.following import Increment, Known, LaneBlocks
 from recovery_api.models import LedgerBlock, LedgerReading, Pipeline
+from recovery_api.selectors.evidence_places import stored_get
 
 Place = tuple[str, int, int]
 
@@ -29,6 +30,7 @@ def known_get(pipeline: Pipeline, epoch: str) -> Known | None:
         held.read_at,
         {lane: _lane(row, blocks[lane]) for lane, row in held.lanes.items()},
         None if increment is None else Increment(increment["since"], _numbers(increment["entries"])),
+        stored=stored_get(held.evidence_uri),
     )
 
 

@@ -12,7 +12,7 @@ from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.frontiers import coordinate_from_row
 from recovery_api.domain.ledger.lanes import LaneKnown, Unseen, lane_inherit
 from recovery_api.domain.ledger.words import ItemWord, SettledBy
-from recovery_api.models import Audit, LedgerItem, LedgerLane, LedgerReading, Pipeline
+from recovery_api.models import LedgerItem, LedgerLane, LedgerReading, Pipeline
 from recovery_api.selectors.ends import source_spelling
 
 SETTLED_LOOKED_AT = 50_000
@@ -87,15 +87,6 @@ def ledger_evidence(pipeline: Pipeline) -> set[str]:
     """The evidence that the pipeline's ledger points to, and that of the reading which the next audit goes on from."""
     lanes = LedgerLane.objects.filter(pipeline=pipeline).exclude(evidence="").values_list("evidence", flat=True)
     return {*lanes, *LedgerReading.objects.filter(pipeline=pipeline).values_list("evidence_uri", flat=True)}
-
-
-def evidence_is_kept(directory: str) -> bool:
-    """Whether a recorded audit, a ledger or a reading that an audit goes on from points to it."""
-    return (
-        Audit.objects.filter(evidence_uri=directory).exists()
-        or LedgerLane.objects.filter(evidence=directory).exists()
-        or LedgerReading.objects.filter(evidence_uri=directory).exists()
-    )
 
 
 def ledger_lane_rows(pipeline: Pipeline) -> QuerySet[LedgerLane]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.schedules import Pin, PinnedLane
 from recovery_api.domain.statuses import readings_standing
@@ -19,6 +20,7 @@ from recovery_api.selectors.headroom import Anchored, PipelineHeadroom, anchor_o
 from recovery_api.selectors.headroom_figures import events_newest
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
+from recovery_api.services.evidence_places import evidence_keep
 from recovery_api.services.findings import ListedFinding, audit_listing_record
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.headroom import headroom_keep
@@ -85,6 +87,7 @@ def audit_record(
     findings: list[dict[str, Any]] | None = None,
     listing: Iterable[ListedFinding] = (),
     learnt: Learnt | None = None,
+    evidence: Stored | None = None,
     **fields: Any,
 ) -> Audit:
     """The audit, recorded; an audit intent ends with it. `fields` are further columns of Audit.
@@ -92,7 +95,7 @@ def audit_record(
     `findings` is the first page as rows, `listing` all of them in the order of lane and coordinate. `record_read_at`
     None: taken to be as old as `started_at`. `pin`, `waiting`: what the next scheduled audit goes by.
 
-    `learnt`: what the ledger learns of it, in the same transaction. With `recovery` it is that recovery's verification, and its intent goes on.
+    `learnt`: what the ledger learns of it, and `evidence`: what was written of it, in the same transaction. With `recovery` it is that recovery's verification, and its intent goes on.
     Raises: Refused where the intent is no longer ours, or its audit is already recorded; LedgerMoved where another
     audit's knowledge came in since this one began to read: it is read again, and nothing is recorded.
     """
@@ -115,9 +118,12 @@ def audit_record(
             record_read_at=record_read_at or started_at,
             started_at=started_at,
             finished_at=now,
+            evidence_uri=evidence.uri if evidence is not None else fields.pop("evidence_uri", ""),
             findings=(findings or [])[:FINDINGS_PAGE],
             **fields,
         )
+        if evidence is not None:
+            evidence_keep(evidence, now)
         _standing_settle(pipeline)
         schedule_record(audit, pin, waiting)
         if learnt is not None:

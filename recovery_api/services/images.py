@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.images import ImageVerdict
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.schedules import ACTOR
@@ -15,6 +16,7 @@ from recovery_api.models import LIVE_STATES, EventKind, ImageAudit, Intent, Inte
 from recovery_api.selectors.images import image_refusal
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
+from recovery_api.services.evidence_places import evidence_keep, evidence_release
 from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
@@ -48,9 +50,15 @@ def image_request(
 
 
 def image_record(
-    intent: Intent, verdict: ImageVerdict, *, now: datetime, started_at: datetime, **fields: Any
+    intent: Intent,
+    verdict: ImageVerdict,
+    *,
+    now: datetime,
+    started_at: datetime,
+    evidence: Stored | None = None,
+    **fields: Any,
 ) -> ImageAudit:
-    """The image audit, recorded; its intent ends with it. `fields` are further columns.
+    """The image audit, recorded; its intent ends with it. `evidence`: what was written of it. `fields` are further columns.
 
     Raises: Refused where the intent is no longer ours.
     """
@@ -67,8 +75,11 @@ def image_record(
             is_scheduled=is_scheduled,
             started_at=started_at,
             finished_at=now,
+            evidence_uri=evidence.uri if evidence is not None else "",
             **fields,
         )
+        if evidence is not None:
+            evidence_keep(evidence, now)
         if not is_scheduled or before is None or (before.status, before.counts) != (image.status, image.counts):
             event_append(
                 EventKind.IMAGE_RECORDED,
@@ -82,12 +93,13 @@ def image_record(
     return image
 
 
-def images_forget(pipeline: Pipeline) -> list[str]:
-    """Where the evidence lay of the scheduled image audits that are forgotten: the oldest beyond KEPT_SCHEDULED."""
+def images_forget(pipeline: Pipeline, now: datetime) -> None:
+    """Forgets scheduled image audits, the oldest beyond KEPT_SCHEDULED, with their evidence."""
     mine = ImageAudit.objects.filter(pipeline=pipeline, is_scheduled=True, base_digest="").order_by("-finished_at")
     gone = list(mine[KEPT_SCHEDULED:])
-    ImageAudit.objects.filter(pk__in=[one.pk for one in gone]).delete()
-    return [one.evidence_uri for one in gone if one.evidence_uri]
+    with transaction.atomic():
+        ImageAudit.objects.filter(pk__in=[one.pk for one in gone]).delete()
+        evidence_release([one.evidence_uri for one in gone], now)
 
 
 def images_sweep(now: datetime) -> int:

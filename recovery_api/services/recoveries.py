@@ -15,6 +15,7 @@ from recovery_api.domain.actors import subject
 from recovery_api.domain.attestations import Attestation
 from recovery_api.domain.commands import command_line
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.models import (
     LIVE_STATES,
     EventKind,
@@ -35,6 +36,7 @@ from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.services.attestations import attestations_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
+from recovery_api.services.evidence_places import evidence_keep
 from recovery_api.services.intents import intent_cancel, intent_create, intent_finish, intent_hold
 from recovery_api.services.plans import approval_is_old, plan_again, plan_lapse
 
@@ -94,13 +96,15 @@ def recovery_move(
     generation: int | None = None,
     data: Mapping[str, Any] | None = None,
     intent: Intent | None = None,
+    evidence: Stored | None = None,
     **fields: Any,
 ) -> Recovery:
     """The recovery in `to`, with its event, in one transaction; `recovery` itself is updated.
 
     Guarded by the state and the revision as read, and by `intent`, where given, being still ours: a worker that was
     taken over writes nothing. `generation`, where given, becomes the recovery's; one that claims has none until the sink
-    has drawn it. An earlier problem is over, for somebody goes on. `fields` are further columns.
+    has drawn it. An earlier problem is over, for somebody goes on. `evidence`: what it goes by from now on is kept. `fields` are
+    further columns.
     Raises: Refused where another got there first, or the move is not one of its strategy's.
     """
     if not plan_strategy(recovery.plan).move_is_allowed(expected, to):
@@ -113,6 +117,8 @@ def recovery_move(
         written = _write(
             recovery, {"state": expected}, {"state": to, "moved_at": now, "problem": None, "progress": None, **fields}
         )
+        if evidence is not None:
+            evidence_keep(evidence, now, recovery)
         event_append(
             event,
             actor=actor,

@@ -1,6 +1,6 @@
 """Retention of our own: what goes by age, and how that is told. domain.retention says what stays, and why.
 
-The law: a row tells that its parts are gone before they are deleted, and rows go only after their parts. Each step is a
+The law: a row tells that its parts are gone before they are taken away, and rows go only after their parts. Each step is a
 bounded piece of work in a transaction of its own, so a sweep that dies half way has done half of it, and the next goes on.
 """
 
@@ -15,12 +15,13 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from recovery_api.domain.retention import EVENTS_KEPT_AT_LEAST, Ages
+from recovery_api.domain.retention import EVENTS_KEPT_AT_LEAST, Ages, Piece
 from recovery_api.models import (
     WAITING_STATES,
     Audit,
     Event,
     EventKind,
+    EvidencePlace,
     Finding,
     Intent,
     IntentState,
@@ -34,6 +35,7 @@ from recovery_api.models import (
 )
 from recovery_api.selectors.retention import Kept, audits_unneeded, evidence_kept
 from recovery_api.services.events import event_append
+from recovery_api.services.evidence_places import evidence_release
 from recovery_api.services.gone import audits_delete, intents_delete
 
 ACTOR = "retention"
@@ -41,8 +43,6 @@ AT_ONCE = 1000
 """Rows of a sort in one transaction."""
 ROUNDS = 20
 """Such transactions of one sweep: it has other things to do. What is left over waits for the next."""
-AGAIN = timedelta(days=1)
-"""For so long after its row said that parts are gone they are deleted again: who was to delete them may have died."""
 ENDED = (IntentState.DONE, IntentState.FAILED, IntentState.CANCELLED)
 
 
@@ -65,23 +65,14 @@ def upkeep_begin(name: str, now: datetime, every: timedelta) -> bool:
 
 
 def evidence_retire(now: datetime, ages: Ages) -> list[Kept]:
-    """The audits and plans whose parts are to be deleted: they say by now that these are gone. Those of yesterday again."""
+    """The audits and plans whose parts go: they say by now that these are gone, and the parts are released."""
     old = Q(evidence_gone_at__isnull=True) & ~Q(evidence_uri="")
     before = now - ages.evidence
     keys = {
         *Audit.objects.filter(old, finished_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
         *Plan.objects.filter(old, created_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
     }
-    gone = [kept for key in sorted(keys) for kept in _pipeline_retire(key, old, before, now, ages)]
-    again = Q(evidence_gone_at__gt=now - AGAIN) & ~Q(evidence_uri="") & ~Q(pk__in=[one.id for one in gone])
-    return gone + evidence_kept(Audit.objects.filter(again), Plan.objects.filter(again))
-
-
-def evidence_left(kept: Sequence[Kept]) -> None:
-    """Takes back that these parts are gone: they could not be deleted, or lie elsewhere. They stay due."""
-    ids = [one.id for one in kept]
-    Audit.objects.filter(pk__in=ids).update(evidence_gone_at=None)
-    Plan.objects.filter(pk__in=ids).update(evidence_gone_at=None)
+    return [kept for key in sorted(keys) for kept in _pipeline_retire(key, old, before, now, ages)]
 
 
 def records_retire(now: datetime, ages: Ages) -> Retired:
@@ -105,7 +96,15 @@ def _pipeline_retire(key: int, old: Q, before: datetime, now: datetime, ages: Ag
         ids = [one.id for one in gone]
         Audit.objects.filter(pk__in=ids).update(evidence_gone_at=now)
         Plan.objects.filter(pk__in=ids).update(evidence_gone_at=now)
+        evidence_release([*(one.uri for one in gone), *_under_claims(gone)], now)
     return gone
+
+
+def _under_claims(gone: Sequence[Kept]) -> list[str]:
+    """What recoveries read under their claims: it goes with their verification's parts."""
+    audits = [one.id for one in gone if one.parts.piece is Piece.AUDIT and one.parts.of_certificate]
+    of_them = EvidencePlace.objects.filter(recovery__audits__in=audits)
+    return list(of_them.values_list("uri", flat=True).distinct())
 
 
 def _events_retire(before: datetime, now: datetime) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet, Value
@@ -28,6 +27,7 @@ from recovery_api.domain.schedules import (
 )
 from recovery_api.models import LIVE_STATES, Audit, Intent, IntentAction, IntentState, Pipeline, Schedule
 from recovery_api.selectors.retention import audits_unneeded
+from recovery_api.services.evidence_places import evidence_release
 from recovery_api.services.gone import audits_delete, intents_delete
 from recovery_api.services.intents import intent_create, intent_finish
 
@@ -102,34 +102,32 @@ def schedule_record(audit: Audit, pin: Pin | None, waiting: Mapping[str, PinnedL
     schedule.save(update_fields=["pins", "waiting", "waiting_since", "due_at"])
 
 
-def schedule_forget(pipeline: Pipeline, now: datetime) -> list[str]:
-    """Where the evidence lay of the scheduled audits that are forgotten: of before yesterday, told nowhere, relied on by
-    nothing, and followed by one that reaches as far. A period of minutes would fill any disk else.
+def schedule_forget(pipeline: Pipeline, now: datetime) -> None:
+    """Forgets scheduled audits of before yesterday with their evidence: told nowhere, relied on by nothing, and followed by
+    one that reaches as far. A period of minutes would fill any disk else.
     """
-    return _forget(Pipeline.objects.filter(pk=pipeline.pk), now, AT_ONCE)
+    _forget(Pipeline.objects.filter(pk=pipeline.pk), now, AT_ONCE)
 
 
-def schedules_forget(now: datetime) -> list[str]:
+def schedules_forget(now: datetime) -> None:
     """The same of every pipeline, also of those that nothing audits any more. Where more is left, the next sweep goes on."""
-    return _forget(Pipeline.objects.all(), now, FORGOTTEN_AT_ONCE)
+    _forget(Pipeline.objects.all(), now, FORGOTTEN_AT_ONCE)
 
 
-def _forget(pipelines: QuerySet[Pipeline], now: datetime, most: int) -> list[str]:
+def _forget(pipelines: QuerySet[Pipeline], now: datetime, most: int) -> None:
     before = now - KEPT
     mine = Audit.objects.filter(pipeline__in=pipelines, is_scheduled=True, is_standing=False, finished_at__lt=before)
     mine = audits_unneeded(mine)
     spent = Intent.objects.filter(pipeline__in=pipelines, action=IntentAction.AUDIT, arguments__is_scheduled=True)
     spent = spent.filter(finished_at__lt=before, audits__isnull=True).order_by("finished_at")
-    found: list[tuple[UUID, str]] = []
     try:
         with transaction.atomic():
             chosen = list(mine.order_by("finished_at").values_list("pk", "evidence_uri")[:most])
             audits_delete([pk for pk, _ in chosen])
             intents_delete(list(spent.values_list("pk", flat=True)[:most]))
-        found = chosen
+            evidence_release([uri for _, uri in chosen], now)
     except IntegrityError:  # something began to rest on one of them meanwhile: a later sweep chooses again
         pass
-    return [uri for _, uri in found if uri]
 
 
 def pins_of(schedule: Schedule) -> list[Pin]:

@@ -18,12 +18,23 @@ from django.core.management import call_command
 from django.db import connection, models
 from django.utils import timezone
 
-from recovery_api.models import Audit, Event, Intent, Observation, Pipeline, Plan, PlanState, Sink, Source
+from recovery_api.models import (
+    Audit,
+    Event,
+    EvidencePlace,
+    Intent,
+    Observation,
+    Pipeline,
+    Plan,
+    PlanState,
+    Sink,
+    Source,
+)
 from recovery_api.services.audits import audit_record, audit_request
 from recovery_api.services.intents import intent_take
 from tests.benchmarks.latency import use_database
 from tests.benchmarks.measure import databases, say
-from workers.recovery.retention import retention_sweep
+from workers.recovery.retention import evidence_sweep, retention_sweep
 
 AGES = {"FENCEPOST_EVIDENCE_DAYS": 30, "FENCEPOST_RECORDS_DAYS": 90, "FENCEPOST_HISTORY_DAYS": 120}
 """Shorter than by default, so that the year passes each of them several times."""
@@ -31,7 +42,7 @@ WITH_EVIDENCE = 50
 """So many of the pipelines write their evidence to a folder; the files of all would measure the disk."""
 OWED_EVERY, ASKED_EVERY, PLANNED_EVERY = 7, 7, 30
 """Days between two times at which a pipeline is owed something; between two audits by hand; between two plans."""
-COUNTED = (Observation, Audit, Intent, Event, Plan)
+COUNTED = (Observation, Audit, Intent, Event, Plan, EvidencePlace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,7 @@ def year(
         morning = begin + timedelta(days=day)
         _live(morning, day, audits_a_day, folder)
         retention_sweep(morning + timedelta(days=1))
+        evidence_sweep(morning + timedelta(days=1))
         if day % every == every - 1:
             _vacuum()
             yield _size(day + 1, folder)
@@ -195,7 +207,9 @@ def _live(morning: datetime, day: int, audits: int, folder: Path) -> None:
     )
     written = Audit.objects.filter(finished_at__gte=morning).exclude(evidence_uri="").values_list("evidence_uri")
     planned = Plan.objects.filter(created_at__gte=morning).exclude(evidence_uri="").values_list("evidence_uri")
-    for (uri,) in [*written, *planned]:
+    uris = [uri for (uri,) in [*written, *planned]]
+    EvidencePlace.objects.bulk_create(EvidencePlace(uri=uri, begun_at=morning, kept_at=morning) for uri in uris)
+    for uri in uris:
         Path(uri).mkdir(parents=True)
         Path(uri, "part-00000.parquet").write_bytes(b"")
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import SINGLE_LANE
@@ -23,8 +22,7 @@ from tests.histories.expected import Expected, expected_of
 from tests.histories.remembering import Memory
 from workers.evidence import schemas
 from workers.evidence.read import BEFORE_EVERYTHING, AuditRequest, Evidence, LaneEvidence, evidence_read
-from workers.evidence.remembered import ledger_parts
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, ITEMS, rows_read
 from workers.recovery.following import learned_of
 from workers.spark.tasks import InProcess
 
@@ -218,13 +216,11 @@ def _quietly(**_: Any) -> None: ...
 
 def _said(found: Evidence) -> dict[str, Any]:
     """Everything that an audit concludes from."""
-    parts = parts_of(found.directory)
-    findings = ds.dataset(parts, format="parquet", schema=schemas.FINDING).to_table().to_pylist() if parts else []
+    findings = rows_read(found.stored, found.stored.of(FINDINGS), schemas.FINDING).to_pylist()
     for row in findings:
         if row["is_keyed_hidden"]:  # of several entries at its coordinate any one is named, as they come
             row["accepted_digest"] = None
-    items = ledger_parts(found.directory)
-    told = ds.dataset(items, format="parquet", schema=schemas.ITEM).to_table().to_pylist() if items else []
+    told = rows_read(found.stored, found.stored.of(ITEMS), schemas.ITEM).to_pylist()
     return {
         "lanes": {
             lane: (one.frontier, asdict(one.counts), dict(one.fingerprint), one.stranded, _learnt(one))

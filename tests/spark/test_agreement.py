@@ -10,19 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import stored_make
 from tests.contract import verdict_cases as vc
 from tests.spark.test_ranges_vectors import ends_of, spec_of, tables_make
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import ranges, schemas
+from workers.evidence.judging import written_of
 from workers.evidence.kernel import fold
 from workers.evidence.ranges import MeetSpec
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, rows_read
 from workers.spark.meet import meet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -111,7 +112,8 @@ def _by_ranges(several: list[dict[str, Any]], spark: Any, dsn: str, folder: Path
     answers = []
     for number, spec in enumerate(specs):
         mine = summaries[number * parts : (number + 1) * parts]
-        found = pa.concat_tables([pq.read_table(part) for part in parts_of(spec.evidence)])
+        stored = stored_make(spec.evidence, written_of(mine))
+        found = rows_read(stored, stored.of(FINDINGS), schemas.FINDING)
         answers.append((fold([summary["counts"] for summary in mine]), found))
     return answers
 

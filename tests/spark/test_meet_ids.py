@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from recovery_api.domain.errors import Unsuitable
@@ -14,7 +13,8 @@ from recovery_api.domain.outcomes import Status
 from tests.integration.postgresql.id_tables import FOR_EVER, OUTBOX, Inboxes
 from tests.integration.postgresql.mapped_tables import Bench
 from workers.evidence.batch import batch_of_part
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, rows_read
 from workers.spark import meet_ids
 from workers.spark.tasks import InProcess
 
@@ -32,7 +32,7 @@ def inboxes(database_factory: Callable[[str], str], tmp_path: Path) -> Iterator[
 
 
 def answers(found: Any, verdict: Any) -> tuple[Any, ...]:
-    rows = [row for part in parts_of(found.directory) for row in pq.read_table(part).to_pylist()]
+    rows = rows_read(found.stored, found.stored.of(FINDINGS), FINDING).to_pylist()
     batch = (found.batch_count, found.batch_digest, [(piece.part, piece.count, piece.digest) for piece in found.pieces])
     return verdict.status, verdict.counts, batch, [tuple(row.values()) for row in rows], verdict.weaknesses
 
@@ -56,7 +56,7 @@ def test_sets_of_ids_answer_as_one_process_does(inboxes: Inboxes, spark: Any, mo
     ]
     assert positions == lost
     assert verdict.counts.duplicate_payloads == len([one for one in range(50, EVENTS + 1, 50) if one % 7])
-    assert verdict.counts.ids_unmatched == 9 and not list(Path(found.directory).glob("ids"))
+    assert verdict.counts.ids_unmatched == 9 and not list(Path(found.stored.uri).glob("staged*"))
 
 
 def test_an_id_of_two_events_is_refused_by_the_task_that_meets_it(inboxes: Inboxes, spark: Any) -> None:

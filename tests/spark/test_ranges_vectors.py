@@ -14,12 +14,13 @@ import pytest
 from psycopg import sql
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import stored_make
 from tests.contract.verdict_cases import cases_file
 from workers.connectors.readings import CoordinateRange, Width
-from workers.evidence import ranges
+from workers.evidence import ranges, schemas
 from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, rows_read
 
 pytestmark = pytest.mark.spark
 
@@ -138,10 +139,9 @@ def one_case_a_task(specs: list[MeetSpec]) -> Callable[[Any], Any]:
 
 def compare(case: dict[str, Any], summary: dict[str, Any], spec: MeetSpec) -> dict[str, Any]:
     """What differs from the case's answers, by name; empty: nothing."""
-    import pyarrow.parquet as pq
-
     counts = fold([summary["counts"]])
-    rows = pq.read_table(parts_of(spec.evidence)).to_pylist()
+    stored = stored_make(spec.evidence, summary["written"])
+    rows = rows_read(stored, stored.of(FINDINGS), schemas.FINDING).to_pylist()
     delta = [row["position"] for row in rows if row["finding"] == "lost" and row["is_retained"]]
     repeated = [
         {"coordinate": row["position"], "count": row["accepted_count"]} for row in rows if row["finding"] == "duplicate"

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import stored_make
 from tests.unit.counted_ends import CountedEnd, spec_of
 from workers.connectors.readings import CoordinateRange
 from workers.evidence.batch import rows_digest
@@ -24,6 +24,8 @@ from workers.evidence.canonical import batch_digest, entry_digests
 from workers.evidence.cutting import ROWS_A_RANGE
 from workers.evidence.holding import cuts_find, stretches_held
 from workers.evidence.ranges import MeetSpec, range_judge
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, rows_read
 
 MIB = 2**20
 TASK_BYTES = 256 * MIB
@@ -33,7 +35,8 @@ TASK_BYTES = 256 * MIB
 def judged(spec: MeetSpec) -> tuple[dict[str, Any], pa.Table]:
     """The summary, and the findings in coordinate order."""
     summary = range_judge(spec, 0)
-    table = pq.read_table(Path(spec.evidence) / "part-00000.parquet")
+    stored = stored_make(spec.evidence, summary.pop("written"))
+    table = rows_read(stored, stored.of(FINDINGS), FINDING)
     return summary, table.sort_by([("finding", "ascending"), ("position", "ascending")])
 
 

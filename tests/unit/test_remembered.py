@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +18,6 @@ from workers.evidence import schemas
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.ranges import EndSpec, MeetSpec
 from workers.evidence.remembered import judge_remembering, ledger_tell
-from workers.evidence.store import part_write
 
 names = itertools.count()
 RANGE = CoordinateRange("0", None, None)
@@ -95,10 +93,9 @@ class Life:
         spec = MeetSpec(self.end, self.end, nothing, nothing, (RANGE,), {"0": question}, Width.PAYLOAD, str(folder))
         verdict, accepted = judge_remembering(spec, RANGE, question, history, accepted, self.items)
         told, _ = ledger_tell(spec, question, verdict.findings, history, accepted, self.items)
-        part_write(str(folder), "ledger-00000", told)
         self.mark = mark
         self._compare(verdict.findings)
-        self._remember(folder)
+        self._remember(told)
 
     def _compare(self, findings: pa.Table) -> None:
         lost = (self.kept | self.known_lost) - self.accepted
@@ -113,10 +110,8 @@ class Life:
     def _of(self, findings: pa.Table, finding: str) -> set[int]:
         return set(findings.filter(pc.equal(findings["finding"], finding))["position"].to_pylist())
 
-    def _remember(self, folder: Path) -> None:
+    def _remember(self, told: pa.Table) -> None:
         """As the ledger does: what is open, and what was found missing and was accepted since, numbered as rows are."""
-        parts = [pq.read_table(part) for part in folder.glob("ledger-*.parquet")]
-        told = pa.concat_tables([schemas.ITEM.empty_table(), *parts])
         new = told.select(["position", "word"])
         earlier = self.items.filter(self.items["settled_by"].is_valid())
         earlier = earlier.join(new, ["position", "word"], join_type="left anti").select(schemas.ITEM.names)

@@ -39,6 +39,7 @@ from workers.embedded.processes import (
 from workers.embedded.redis import Redis
 from workers.embedded.services import Place, Service, StartFailed, file_private
 from workers.embedded.spark import PROJECT, Spark
+from workers.spark.shipping import OWN_ENGINE
 
 SERVICES: dict[str, type[Spark] | type[Redis] | type[PostgreSQL]] = {
     "spark": Spark,
@@ -210,6 +211,8 @@ def _command_wait(run: Run, command: Sequence[str], addresses: Mapping[str, str]
 
 def _command_environment(run: Run, addresses: Mapping[str, str]) -> dict[str, str]:
     env = {**os.environ, **addresses}
+    if own := addresses.get("SPARK_REMOTE"):
+        env[OWN_ENGINE] = own
     if run.place.is_temporary:
         env.setdefault("FENCEPOST_VAR_DIR", str(run.place.directory))
     for name in ("no_proxy", "NO_PROXY"):  # gRPC would send loopback to a proxy too

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from recovery_api.domain.evidence_places import Stored, Written
 from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.kernel.questions import rows_of
-from workers.evidence.store import part_write
+from workers.evidence.store import ACKNOWLEDGED, part_write, parts_read
 
 KEYS = ["position", "ordinal"]
 NONE = schemas.HISTORY.empty_table().select(KEYS)
@@ -47,16 +46,14 @@ def acknowledged_accepted(question: LaneQuestion, findings: pa.Table, accepted: 
     return held.join(findings.filter(wrong).select(KEYS), KEYS, join_type="left anti").select(KEYS)
 
 
-def acknowledged_write(directory: str, index: int, lane: str, found: list[pa.Table]) -> None:
+def acknowledged_write(url: str, index: int, lane: str, found: list[pa.Table]) -> list[Written]:
     """Keeps what was acknowledged and is accepted all the same, of one range."""
     held = pa.concat_tables([NONE, *found])
-    if held.num_rows:
-        lanes = pa.array([lane] * held.num_rows, pa.string())
-        part_write(directory, f"acknowledged-{index:05d}", held.append_column("lane", lanes))
+    lanes = pa.repeat(pa.scalar(lane), held.num_rows)
+    return part_write(url, ACKNOWLEDGED, index, held.append_column("lane", lanes))
 
 
-def acknowledged_read(directory: str) -> Iterator[tuple[str, list[int], list[int]]]:
+def acknowledged_read(stored: Stored) -> Iterator[tuple[str, list[int], list[int]]]:
     """(lane, positions, ordinals) of what was acknowledged and is accepted all the same, part by part."""
-    for part in sorted(Path(directory).glob("acknowledged-*.parquet")):
-        table = pq.read_table(part)
+    for _, table in parts_read(stored, ACKNOWLEDGED, schemas.COORDINATE):
         yield str(table["lane"][0]), table["position"].to_pylist(), table["ordinal"].to_pylist()

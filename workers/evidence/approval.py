@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
+from recovery_api.domain.evidence_places import Stored
 from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
 from workers.evidence.batch import batch_rows
 from workers.evidence.kernel import LaneQuestion
-from workers.evidence.store import parts_of, range_filter
+from workers.evidence.store import FINDINGS, objects_in, range_filter, rows_read
 
 
 def approval_read(
-    approved: str, range_: CoordinateRange, question: LaneQuestion, excluded: pa.Table | None
+    approved: Stored, range_: CoordinateRange, question: LaneQuestion, excluded: pa.Table | None
 ) -> pa.Table:
     """What was approved of the range, at or below the frontier that is asked now."""
-    findings = ds.dataset(parts_of(approved), format="parquet", schema=schemas.FINDING)
-    return batch_rows(findings.to_table(filter=range_filter(range_, question.frontier)), excluded)
+    objects = objects_in(approved.of(FINDINGS), range_)
+    wanted = range_filter(range_, question.frontier)
+    return batch_rows(rows_read(approved, objects, schemas.FINDING, wanted=wanted), excluded)
 
 
 def approval_compare(promised: pa.Table, question: LaneQuestion, armed: pa.Table, accepted: pa.Table) -> dict[str, int]:

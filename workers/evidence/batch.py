@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import EvidenceGone
+from recovery_api.domain.evidence_places import Stored
 from workers.evidence import schemas
 from workers.evidence.canonical import (
     batch_digest,
@@ -22,7 +22,7 @@ from workers.evidence.canonical import (
     entry_digests,
     lane_entry_digests,
 )
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, rows_read
 
 if TYPE_CHECKING:
     from workers.evidence.ranges import MeetSpec
@@ -41,6 +41,9 @@ class Slice:
     offset: int
     length: int
 
+
+UNREPRESENTABLE = "unrepresentable"
+"""Coordinates that a plan found the sink cannot hold the content of."""
 
 BATCH_COLUMNS = [
     *("finding", "lane", "position", "ordinal"),
@@ -83,19 +86,21 @@ def rows_digest(batch: pa.Table) -> str:
 
 def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
     """The re-drivable rows of one evidence part, in coordinate order."""
-    path = Path(spec.evidence) / f"part-{part:05d}.parquet"
-    return batch_rows(pq.read_table(path, columns=BATCH_COLUMNS, filters=[("finding", "==", "lost")]), spec.excluded)
+    return batch_rows(_lost(spec.stored, part), spec.excluded)
 
 
-def batch_held(directory: str) -> int | None:
-    """How many entries the evidence under `directory` holds of its batch; None where it cannot be read."""
-    if not (parts := parts_of(directory)):
+def _lost(stored: Stored, part: int | None = None) -> pa.Table:
+    wanted = ds.field("finding") == "lost"
+    return rows_read(stored, stored.of(FINDINGS, part), schemas.FINDING, columns=BATCH_COLUMNS, wanted=wanted)
+
+
+def batch_held(stored: Stored | None) -> int | None:
+    """How many entries the evidence holds of its batch; None where it is not kept, or is not what was written."""
+    if stored is None:
         return None
     try:
-        findings = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
-        lost = findings.to_table(columns=BATCH_COLUMNS, filter=ds.field("finding") == "lost")
-        return batch_rows(lost, unrepresentable_read(directory)).num_rows
-    except (OSError, pa.ArrowInvalid):
+        return batch_rows(_lost(stored), unrepresentable_read(stored)).num_rows
+    except EvidenceGone:
         return None
 
 
@@ -118,10 +123,10 @@ def batch_without(evidence: Evidence, excluded: pa.Table | None) -> Evidence:
     )
 
 
-def unrepresentable_read(directory: str) -> pa.Table | None:
+def unrepresentable_read(stored: Stored) -> pa.Table | None:
     """The coordinates a plan found unrepresentable at the sink, or None. They are few: each needs a person."""
-    parts = sorted((Path(directory) / "unrepresentable").glob("part-*.parquet"))
-    return pa.concat_tables([pq.read_table(part) for part in parts]) if parts else None
+    objects = stored.of(UNREPRESENTABLE)
+    return rows_read(stored, objects, schemas.COORDINATE) if objects else None
 
 
 def parts_split(evidence: Evidence, limit: int) -> list[dict[str, Coordinate]]:

@@ -11,7 +11,7 @@ from workers.connectors.protocols.record import Record
 from workers.connectors.readings import CoordinateRange, Width
 from workers.evidence import schemas
 from workers.evidence.ranges import MeetSpec
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, rows_head
 
 SHOWN = 50
 """How many repeated payloads are followed: each is one small reading of the record."""
@@ -25,15 +25,9 @@ def generations_read(sink: Record, spec: MeetSpec) -> Generations:
 
     A record that gives no generation gives nothing, and neither does one that was judged by coordinate alone.
     """
-    parts = parts_of(spec.evidence)
-    if not parts:
-        return {}
-    findings = ds.dataset(parts, format="parquet", schema=schemas.FINDING)
-    repeated = findings.head(
-        SHOWN,
-        columns=["lane", "position", "ordinal", "accepted_digest"],
-        filter=(ds.field("finding") == "duplicate") & ds.field("accepted_digest").is_valid(),
-    )
+    wanted = (ds.field("finding") == "duplicate") & ds.field("accepted_digest").is_valid()
+    columns = ["lane", "position", "ordinal", "accepted_digest"]
+    repeated = rows_head(spec.stored, FINDINGS, schemas.FINDING, SHOWN, columns, wanted)
     found = {}
     for row in repeated.to_pylist():
         at = Coordinate(row["position"], row["ordinal"])

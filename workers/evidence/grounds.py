@@ -16,9 +16,11 @@ import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.errors import FrontierRefused
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.grounds import Standing, came_late, late_says
 from workers.connectors.readings import CoordinateRange, LaneReading, LateRows, Reading, SafeFrontier, Width
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, rows_read
 
 CHANGED = "what the catalogue showed when it was pinned, who may write the table and how, has changed since"
 
@@ -147,8 +149,8 @@ def late_find(
     return Late(came, tuple(known), late_says(came, named, f, earlier.since, missing))
 
 
-def written_since(source: Any, reading: Reading, evidence: str, lane: str, earlier: Earlier) -> tuple[LateRows, Any]:
-    """The rows written, or written again, since the earlier reading, and those of the named ones that `evidence` says
+def written_since(source: Any, reading: Reading, stored: Stored, lane: str, earlier: Earlier) -> tuple[LateRows, Any]:
+    """The rows written, or written again, since the earlier reading, and those of the named ones that `stored` says
     are lost. Reads the lane's coordinates once more."""
     late = LateRows(earlier.frontier)
     if earlier.xmin is None:
@@ -158,9 +160,8 @@ def written_since(source: Any, reading: Reading, evidence: str, lane: str, earli
         pass
     wanted = (ds.field("finding") == "lost") & (ds.field("lane") == lane)
     wanted &= ds.field("position").isin([one.position for one in late.first])
-    parts = parts_of(evidence)
-    rows = ds.dataset(parts, format="parquet").to_table(columns=["position", "ordinal"], filter=wanted).to_pylist()
-    return late, {Coordinate(row["position"], row["ordinal"]) for row in rows}
+    rows = rows_read(stored, stored.of(FINDINGS), FINDING, columns=["position", "ordinal"], wanted=wanted)
+    return late, {Coordinate(row["position"], row["ordinal"]) for row in rows.to_pylist()}
 
 
 def _is_same_ground(now: SafeFrontier, then: SafeFrontier) -> bool:

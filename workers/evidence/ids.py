@@ -1,7 +1,7 @@
 """A record that knows only message ids, and its source: read apart, matched by id, reported by ranges as ever.
 
 1. Tasks read the history by ranges and the record by shares, each in its snapshot, and stage what they read under the
-   evidence directory, ids in their one spelling (workers.evidence.kernel.ids).
+   place of the evidence, ids in their one spelling (workers.evidence.kernel.ids).
 2. `workers.spark.meet_ids` brings the two together by id and writes the findings back as one part for each range.
 3. The result has the same shape as matching by ranges gives, so whoever reads evidence need not know the difference.
 """
@@ -9,11 +9,9 @@
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
+from recovery_api.domain.evidence_places import NOTHING, Stored, stored_make
 from recovery_api.domain.grounds import came_late
 from recovery_api.domain.identity import NO_REUSE, Identity, IdType, id_type_meet
 from workers.connectors.protocols.record import IdRecord
@@ -30,16 +29,13 @@ from workers.evidence.canonical import batch_digest_add
 from workers.evidence.grounds import Earlier, history_fingerprint, late_summary
 from workers.evidence.kernel import ids as kernel
 from workers.evidence.ranges import MeetSpec
-from workers.evidence.store import part_write
+from workers.evidence.store import FINDINGS, objects_forget, part_write, rows_read
 from workers.spark.meet_ids import HISTORY, RECORD, ids_meet
 from workers.spark.on_demand import counted
 from workers.spark.tasks import summary_row, tasks_run
 
 SHARE_ROWS = 1_000_000
 """Entries of the record that one task reads, about."""
-
-STAGED = "ids"
-"""The folder under the evidence directory where both ends lie while they are met."""
 
 MICROSECONDS = 1_000_000
 
@@ -63,13 +59,13 @@ def ids_judge(
     Raises: Unsuitable where an id cannot stand for an event; the first error that a task met, as itself.
     """
     id_type, record = ids_check(spec)
-    folder = Path(spec.evidence) / STAGED
-    folder.mkdir(parents=True, exist_ok=True)
+    staged_at = NOTHING
     count = len(spec.ranges)
     lane_rows = sum(reading.estimated_rows for reading in spec.sink_reading.lanes.values())
     shares = max(count, -(-lane_rows // SHARE_ROWS))
     try:
         staged = tasks_run(session, count + shares, _stage(spec, id_type, shares))
+        staged_at = stored_make(spec.evidence, (row for one in staged for row in one["staged"]))
         ranges, entries = staged[:count], staged[count:]
         rows = sum(one["counts"]["history_rows"] for one in ranges) + sum(one["rows"] for one in entries)
         unreadable = sum(one["unreadable"] for one in entries)
@@ -77,10 +73,11 @@ def ids_judge(
         question = _question(
             lane, record, unreadable, None if _has_late(ranges, earlier.get(lane)) else certified.get(lane)
         )
-        met = ids_meet(session, question, str(folder), rows, spec.evidence)
+        met = ids_meet(session, question, staged_at, rows, spec.evidence)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    late = [_late_finish(spec, index, one) for index, one in enumerate(ranges)]
+        objects_forget(staged_at)
+    found = stored_make(spec.evidence, (row for one in met.parts.values() for row in one["written"]))
+    late = [_late_finish(spec, found, index, one) for index, one in enumerate(ranges)]
     summaries = [_summary(spec, index, one, met.parts.get(index)) | late[index] for index, one in enumerate(ranges)]
     identity = Identity(
         id_type.value,
@@ -155,8 +152,9 @@ def history_stage(spec: MeetSpec, index: int, id_type: IdType) -> dict[str, Any]
     )
     history = pa.Table.from_batches(counted(batches, spec.most_rows), schema=schemas.HISTORY)
     table, counts, strange = kernel.history_prepare(question, history, id_type, index)
-    part_write(f"{spec.evidence}/{STAGED}", f"{HISTORY}-{index:05d}", table)
+    written = part_write(spec.evidence, HISTORY, index, table)
     summary: dict[str, Any] = {
+        "staged": [one.as_row() for one in written],
         "counts": counts,
         "strange": strange,
         "history": history_fingerprint(history, question.frontier),
@@ -181,8 +179,9 @@ def record_stage(spec: MeetSpec, share: int, shares: int, id_type: IdType) -> di
         unreadable += count
         strange += first[: kernel.EXAMPLES - len(strange)]
     table = pa.concat_tables(tables)
-    part_write(f"{spec.evidence}/{STAGED}", f"{RECORD}-{share:05d}", table)
-    return {"rows": table.num_rows, "unreadable": unreadable, "strange": strange}
+    written = part_write(spec.evidence, RECORD, share, table)
+    staged = [one.as_row() for one in written]
+    return {"staged": staged, "rows": table.num_rows, "unreadable": unreadable, "strange": strange}
 
 
 def _has_late(ranges: list[dict[str, Any]], earlier: Earlier | None) -> bool:
@@ -197,10 +196,9 @@ def _has_late(ranges: list[dict[str, Any]], earlier: Earlier | None) -> bool:
 
 
 def _summary(spec: MeetSpec, index: int, staged: dict[str, Any], written: dict[str, Any] | None) -> dict[str, Any]:
-    if written is None:
-        part_write(spec.evidence, f"part-{index:05d}", schemas.FINDING.empty_table())
     return {
         "lane": spec.ranges[index].lane,
+        "written": written["written"] if written else [],
         "counts": staged["counts"],
         "findings": written["findings"] if written else 0,
         "batch_count": written["batch"] if written else 0,
@@ -229,17 +227,14 @@ def _of_no_range(lane: str, sets: list[dict[str, Any]], unreadable: int) -> dict
     }
 
 
-def _late_finish(spec: MeetSpec, index: int, staged: dict[str, Any]) -> dict[str, Any]:
+def _late_finish(spec: MeetSpec, found: Stored, index: int, staged: dict[str, Any]) -> dict[str, Any]:
     """What a range's late rows are told with: which of the named ones the sink lacks."""
     if "late" not in staged:
         return {}
-    import pyarrow.parquet as pq
-
     seen = staged["late"]
     late = LateRows(spec.questions[spec.ranges[index].lane].frontier, seen["count"], seen["written_since"])
     late.first = [Coordinate(*pair) for pair in seen["first"]]
-    part = Path(spec.evidence) / f"part-{index:05d}.parquet"
-    findings = pq.read_table(part) if part.exists() else schemas.FINDING.empty_table()
+    findings = rows_read(found, found.of(FINDINGS, index), schemas.FINDING)
     return {"late": late_summary(late, findings.filter(pc.equal(findings["finding"], "lost")))}
 
 

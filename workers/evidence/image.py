@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from recovery_api.domain.archives import coordinate_before
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.evidence_places import NOTHING, Stored
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.images import KEY_CHARACTERS, ImageCounts, ImageWord, history_gap, order_unknown
@@ -24,8 +25,8 @@ from workers.connectors.protocols.image import StatePart, StateReading, StateRec
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LaneReading, Reading, Width
 from workers.evidence.image_archive import archived_pieces
-from workers.evidence.image_base import base_check, base_digest, base_files
-from workers.evidence.image_spec import ImageSpec, Later, Piece
+from workers.evidence.image_base import base_check, base_digest
+from workers.evidence.image_spec import BasePiece, ImageSpec, Later, Piece
 from workers.evidence.kernel.image import ImageQuestion
 from workers.evidence.known import epoch_open
 from workers.evidence.pinning import BEFORE_EVERYTHING, pin
@@ -43,10 +44,10 @@ KEEPS_GIVEN = "that the source never dropped an event"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What `Src` gave each key at `at`, as an earlier image audit wrote it to `directory`."""
+    """What `Src` gave each key at `at`, as an earlier image audit wrote it. `stored` None: it is not kept any more."""
 
     at: Coordinate
-    directory: str
+    stored: Stored | None
     digest: str
     incarnation: str
     mapping: str
@@ -78,7 +79,7 @@ class Named:
 @dataclass(frozen=True, slots=True)
 class ImageFound:
     """`unread`: why nothing can be said of any key. `gap`: why the history is not whole. `base_digest`: of the base that was
-    written; "" where none was."""
+    written; "" where none was. `stored`: its findings and its base."""
 
     frontier: Mapping[str, Coordinate]
     frontier_says: str
@@ -94,6 +95,7 @@ class ImageFound:
     is_based: bool = False
     base_digest: str = ""
     incarnation: str = ""
+    stored: Stored = NOTHING
 
 
 def image_read(session: Any, request: ImageRequest, progress: Callable[..., None]) -> ImageFound:
@@ -147,7 +149,7 @@ def image_read(session: Any, request: ImageRequest, progress: Callable[..., None
         met = _judged(session, request, spec, source, history, state, reading, f)
         written = ""
         if spec.question.has_base and not met.counts.of(ImageWord.TIED):
-            written = base_digest(base_files(audit.evidence))
+            written = base_digest(met.stored)
         return replace(
             found,
             counts=met.counts,
@@ -157,6 +159,7 @@ def image_read(session: Any, request: ImageRequest, progress: Callable[..., None
             is_based=history.is_based,
             base_digest=written,
             incarnation=safe.incarnation,
+            stored=met.stored,
         )
 
 
@@ -196,10 +199,11 @@ def _history(
     """Base and archive, as far as they may serve the source as it answers now."""
     base = request.base
     if base is not None and base.at <= f and (base.incarnation, base.mapping) == (incarnation, request.mapping):
-        files = base_check(base.directory, base.digest)
+        objects = base_check(base.stored, base.digest)
         after = coordinate_after(base.at)
         gap = ""
-        pieces: tuple[Piece, ...] = tuple(files)
+        url = base.stored.url if base.stored else ""
+        pieces: tuple[Piece, ...] = tuple(BasePiece(url, one) for one in objects)
         if lane.lowest is not None and (lane.floor or lane.lowest) > after:
             archived = archived_pieces(request.audit.archive, reading, lane.lane, after, lane.lowest, f)
             if archived.reaches is None or archived.reaches < lane.lowest:

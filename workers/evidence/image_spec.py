@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from recovery_api.domain.archives import Part
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError, Unsuitable
+from recovery_api.domain.evidence_places import Written
 from recovery_api.domain.kinds.state import PARTIAL_SAYS
 from workers.connectors.protocols.image import StatePart, StateReading
 from workers.connectors.readings import CoordinateRange, Reading
@@ -45,9 +46,17 @@ class Archived:
     within: CoordinateRange
 
 
-Piece = CoordinateRange | StatePart | Later | Archived | str
-"""What one task reads: a range of the history, a share of the target, later acceptances, a part of the archive, a file of
-the base."""
+@dataclass(frozen=True, slots=True)
+class BasePiece:
+    """An object of the base, and where it lies."""
+
+    url: str
+    written: Written
+
+
+Piece = CoordinateRange | StatePart | Later | Archived | BasePiece
+"""What one task reads: a range of the history, a share of the target, later acceptances, a part of the archive, an object
+of the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +98,8 @@ def _rows(spec: ImageSpec, piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]
             partial_refuse(spec, batch)
             yield EVENT, latest_keep(batch)
         return
-    if isinstance(piece, str):
-        for batch in base_rows(piece):
+    if isinstance(piece, BasePiece):
+        for batch in base_rows(piece.url, piece.written):
             yield BASE, batch
         return
     if isinstance(piece, Archived):

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.errors import EvidenceGone
+from recovery_api.domain.evidence_places import Stored, stored_make
 from recovery_api.domain.ledger.blocks import (
     ROUND,
     Block,
@@ -40,8 +41,7 @@ from workers.evidence.kernel import LaneQuestion
 from workers.evidence.moved import acknowledged_digest, omitted_find, purged_find
 from workers.evidence.newly import Whole, is_same, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
-from workers.evidence.remembered import ledger_parts
-from workers.evidence.store import part_write, parts_of, range_filter
+from workers.evidence.store import FINDINGS, ITEMS, objects_in, part_write, range_filter, rows_read
 from workers.spark.on_demand import fewer_run
 
 CELLS = 2048
@@ -117,8 +117,6 @@ def followed_judge(
         try:
             summaries = _judged(session, chosen, known, reach, now, lanes or {})
         except Whole as because:
-            for part in [*parts_of(spec.evidence), *ledger_parts(spec.evidence)]:
-                Path(part).unlink()
             chosen, reach = spec, Reach(tuple(map(Segment, spec.ranges)), str(because))
     if summaries is None:
         summaries = ranges_judge(session, chosen)
@@ -218,16 +216,14 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
 
     Raises: Whole where the evidence of what was found there is gone.
     """
-    parts, items = parts_of(known.directory), ledger_parts(known.directory)
     found: dict[int, dict[str, Any]] = {}
     for place, segment in enumerate(segments):
         if not segment.kept:
             continue
         block = block_join(segment.kept)
-        findings = _kept_rows(parts, schemas.FINDING, segment, block)
-        Path(spec.evidence).mkdir(parents=True, exist_ok=True)
+        findings = _kept_rows(known.stored, FINDINGS, schemas.FINDING, segment, block)
         findings, archived, unarchived = archive_look_again(spec.archive, segment.range_.lane, findings)
-        part_write(spec.evidence, f"part-{place:05d}", findings)
+        written = part_write(spec.evidence, FINDINGS, place, findings)
         batch = batch_rows(findings, spec.excluded)
         found[place] = {
             "lane": segment.range_.lane,
@@ -245,9 +241,10 @@ def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) ->
         if segment.range_.lane not in spec.earlier:
             del found[place]["earlier"]
         if spec.has_ledger:  # what could not be justified is judged anew each time, so none of it is here
-            open_ = _kept_rows(items, schemas.ITEM, segment, block)
-            part_write(spec.evidence, f"ledger-{place:05d}", open_)
+            open_ = _kept_rows(known.stored, ITEMS, schemas.ITEM, segment, block)
+            written += part_write(spec.evidence, ITEMS, place, open_)
             found[place]["ledger"] = {"open": open_.num_rows, "unjustifiable": 0}
+        found[place]["written"] = [one.as_row() for one in written]
     return found
 
 
@@ -258,14 +255,17 @@ def _lowest_owed(findings: pa.Table) -> tuple[int, int] | None:
     return min(places, default=None)
 
 
-def _kept_rows(parts: list[str], schema: pa.Schema, segment: Segment, block: Block) -> pa.Table:
+def _kept_rows(stored: Stored | None, sort: str, schema: pa.Schema, segment: Segment, block: Block) -> pa.Table:
     """What an earlier audit wrote of the stretch that is open still: one row a finding. Raises: Whole where it is gone."""
     rows = schema.empty_table()
-    if block.findings and parts:
+    if block.findings and stored is not None:
         wanted = range_filter(segment.range_)
         if "settled_by" in schema.names:
             wanted &= ds.field("settled_by").is_null()
-        rows = ds.dataset(parts, format="parquet", schema=schema).to_table(filter=wanted)
+        try:
+            rows = rows_read(stored, objects_in(stored.of(sort), segment.range_), schema, wanted=wanted)
+        except EvidenceGone:
+            rows = schema.empty_table()
     if rows.num_rows != block.findings:
         raise Whole("The evidence of an earlier audit, which holds what is still owed, is gone or was changed.")
     return rows
@@ -319,7 +319,9 @@ def _learn(
     increment = known.increment if known is not None and not reach.because else None
     if known is not None and reach.new.get("count"):
         increment = Increment(known.snapshot, reach.new)
-    return Known(following.snapshot, spec.evidence, now, lanes, increment, known.promised if known else ROUND)
+    stored = stored_make(spec.evidence, (row for summary in summaries for row in summary["written"]))
+    promised = known.promised if known else ROUND
+    return Known(following.snapshot, stored.uri, now, lanes, increment, promised, stored)
 
 
 def _same_or_whole(

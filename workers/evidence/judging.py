@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from recovery_api.domain.evidence_places import stored_make
 from recovery_api.domain.identity import Identity
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, Reading
@@ -17,6 +18,8 @@ from workers.evidence.kernel import LaneQuestion
 from workers.evidence.known import Opened, admitted_now
 from workers.evidence.left_out import left_out_tell
 from workers.evidence.ranges import MeetSpec, ranges_judge
+from workers.evidence.remembered import remembered_write
+from workers.evidence.store import objects_forget
 from workers.spark.slots import slots_of
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ def ends_judge(
         admitted_then=opened.admitted_then if opened else {},
         archive=request.archive,
     )
+    if opened is not None:
+        spec = replace(spec, remembered=remembered_write(request.evidence, opened.items()))
     progress(step="reading both ends", done=0, total=len(ranges), unit="ranges")
     identity, followed = None, None
     if sink_reading.ids is None:
@@ -76,10 +81,19 @@ def ends_judge(
             spec, summaries = followed.spec, followed.summaries
         else:
             summaries = ranges_judge(session, spec)
-        spec = replace(spec, source_reading=left_out_tell(source, source_reading, request.evidence, summaries))
+        spec = replace(spec, stored=stored_make(spec.evidence, written_of(summaries)))
+        spec = replace(spec, source_reading=left_out_tell(source, source_reading, spec.stored, summaries))
     else:
         certified = {lane: one.frontier for lane, one in request.certified.items()}
         judged = ids_judge(session, spec, request.earlier, certified)
         summaries, identity = judged.summaries, judged.identity
+        spec = replace(spec, stored=stored_make(spec.evidence, written_of(summaries)))
+    if spec.remembered is not None:
+        objects_forget(spec.remembered)
     progress(step="reading both ends", done=len(ranges), total=len(ranges), unit="ranges")
     return spec, summaries, identity, followed
+
+
+def written_of(summaries: Sequence[Mapping[str, Any]]) -> Iterator[list[Any]]:
+    """What the tasks put, as they told it."""
+    return (row for summary in summaries for row in summary.get("written", ()))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.ledger.lanes import LaneFound, LaneKnown
 from workers.connectors.readings import LaneReading, Reading
 from workers.evidence import schemas
@@ -25,7 +26,8 @@ ITEMS = pa.schema([*schemas.ITEM, ("epoch", pa.string())])
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """`lanes`: by lane and epoch; `inherited`: by lane what other epochs leave to a new one. `items`: ITEMS. `epoch`: of the incarnation that the source says. `token`: changes with
-    every merge, so that a reading can tell whether the ledger moved on meanwhile. `is_rebased`: the audit is one in
+    every merge, so that a reading can tell whether the ledger moved on meanwhile. `stored`: by its name the evidence that a
+    lane keeps what is not kept as rows in, where that is kept still. `is_rebased`: the audit is one in
     full, by name: it takes what both ends hold as the new base."""
 
     lanes: Mapping[tuple[str, str], LaneKnown]
@@ -34,6 +36,7 @@ class Ledger:
     token: str = ""
     is_rebased: bool = False
     inherited: Mapping[str, LaneKnown] = field(default_factory=dict)
+    stored: Mapping[str, Stored] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Kept:
     """Where an earlier audit keeps what is not kept as rows. `is_everything`: every item of it, not only what it could
     not justify. `is_this_epoch`: it was seen under the scope, mapping and servers of this reading."""
 
-    evidence: str
+    stored: Stored
     is_everything: bool
     is_this_epoch: bool = True
 
@@ -91,8 +94,9 @@ def ledger_open(ledger: Ledger, reading: Reading) -> Opened:
     for lane, known in lanes.items():
         if not known.evidence:
             continue
-        if evidence_counts(known.evidence, lane) == known.unjustifiable:
-            kept[lane] = Kept(known.evidence, not known.is_whole, (lane, epoch) in ledger.lanes)
+        stored = ledger.stored.get(known.evidence)
+        if stored is not None and evidence_counts(stored, lane) == known.unjustifiable:
+            kept[lane] = Kept(stored, not known.is_whole, (lane, epoch) in ledger.lanes)
         else:
             gone.add(lane)
     return Opened(ledger, epoch, lanes, kept, frozenset(gone))

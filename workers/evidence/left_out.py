@@ -10,20 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import coordinate_format
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.findings import Cause
 from workers.connectors.protocols.source import FilteredSource, Source
 from workers.connectors.readings import Reading
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, rows_head
 
 LOOKED_AT = 1000
 NAMED = 5
 
 
-def left_out_tell(source: Source, reading: Reading, evidence: str, summaries: Sequence[Mapping[str, Any]]) -> Reading:
+def left_out_tell(source: Source, reading: Reading, stored: Stored, summaries: Sequence[Mapping[str, Any]]) -> Reading:
     """The reading with a sentence about the entries that its filter explains; as it is, where there is nothing to say.
 
     The first LOOKED_AT entries are looked for, in the reading's own snapshot.
@@ -33,9 +34,7 @@ def left_out_tell(source: Source, reading: Reading, evidence: str, summaries: Se
         return reading
     wanted = ds.field("cause") == Cause.NEVER_COMMITTED.value
     columns = ["lane", "position", "ordinal"]
-    looked_at: pa.Table = ds.dataset(parts_of(evidence), format="parquet").head(
-        LOOKED_AT, columns=columns, filter=wanted
-    )
+    looked_at = rows_head(stored, FINDINGS, FINDING, LOOKED_AT, columns, wanted)
     found = source.left_out(reading, looked_at)
     among = f"{count:,}" if count <= LOOKED_AT else f"first {LOOKED_AT:,}"
     if not found:

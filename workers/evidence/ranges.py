@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import NOTHING, Stored
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
@@ -71,8 +71,8 @@ class EndSpec:
 class MeetSpec:
     """Everything one co-partitioned job needs, shipped to its tasks.
 
-    `approved` names the evidence directory of an approved plan: each task then also says how its range's batch differs
-    from what was approved there.
+    `evidence`: the place that is written to. `approved` is the evidence of an approved plan: each task then also says how
+    its range's batch differs from what was approved there. `stored`: what was written, once it was judged.
     """
 
     source: EndSpec
@@ -83,7 +83,7 @@ class MeetSpec:
     questions: dict[str, LaneQuestion]
     width: Width
     evidence: str
-    approved: str | None = None
+    approved: Stored | None = None
     excluded: pa.Table | None = None
     """lane, position, ordinal of owed events that are left out of any batch (the sink cannot represent them)."""
     earlier: Mapping[str, Coordinate] = field(default_factory=dict)
@@ -105,6 +105,10 @@ class MeetSpec:
     rows_a_range: int = ROWS_A_RANGE
     """Rows of both ends that one task is meant to hold; with twice as many it cuts its range (workers.evidence.holding)."""
 
+    remembered: Stored | None = None
+    """What is remembered, put beside the evidence (workers.evidence.remembered). None: nothing is."""
+    stored: Stored = NOTHING
+
     @property
     def fired_into(self) -> EndSpec:
         return self.delivery or self.sink
@@ -115,7 +119,6 @@ def ranges_judge(session: Any, spec: MeetSpec, wanted: Sequence[int] | None = No
 
     Raises: the first error that a task met, as itself.
     """
-    Path(spec.evidence).mkdir(parents=True, exist_ok=True)
     places = list(range(len(spec.ranges))) if wanted is None else list(wanted)
     return tasks_run(session, len(places), _over_ranges(spec, places))
 

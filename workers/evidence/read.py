@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.identity import Identity
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK, fingerprint_join
 from recovery_api.domain.ledger.following import Known
@@ -41,7 +42,6 @@ from workers.evidence.kernel import LaneQuestion, fold
 from workers.evidence.known import Ledger, Opened, lane_found, ledger_open
 from workers.evidence.pinning import AFTER_EVERYTHING, BEFORE_EVERYTHING, Pinned, pin, refuse_below_floor
 from workers.evidence.ranges import EndSpec, MeetSpec
-from workers.evidence.remembered import remembered_write
 from workers.faults import Point, crash_point
 from workers.spark.on_demand import OnDemand
 
@@ -71,7 +71,7 @@ class AuditRequest:
     same of the word that no event id is used again.
 
     `acknowledged`, by lane: a table of position and ordinal of what a person took out of the obligation; `approved` is the
-    evidence directory of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found
+    evidence of an approved plan that the batch is compared with. `certified`: up to where an earlier audit found
     every id of a lane, of a record that knows only ids. `ledger`: what earlier audits saw (None: nothing is remembered, and
     nothing is told). `clock`: the one clock that orders readings. `sink` is the record; `delivery` the end that is fired
     into, None: the record itself. `is_followed`: what `known` says that earlier audits judged is not read again where
@@ -97,7 +97,7 @@ class AuditRequest:
     width: Width = Width.PAYLOAD
     ranges_least: int = RANGES_LEAST
     generation: int | None = None
-    approved: str | None = None
+    approved: Stored | None = None
     excluded: pa.Table | None = None
     is_followed: bool = False
     known: Known | None = None
@@ -159,7 +159,6 @@ class Evidence:
     batch_count: int
     batch_digest: str
     findings_count: int
-    directory: str
     spelling: Spelling
     approval: Mapping[str, int] | None
     spec: MeetSpec
@@ -176,6 +175,11 @@ class Evidence:
     unarchived: Mapping[str, int] = field(default_factory=dict)
     """By domain.archives.Unusable: how many lost events are gone at the source and cannot be sent from the archive."""
     sink_release: Callable[[], None] = field(default=lambda: None)
+
+    @property
+    def stored(self) -> Stored:
+        """Where the findings lie, and what was written of them."""
+        return self.spec.stored
 
     def spell(self, coordinate: Coordinate) -> str:
         if coordinate == BEFORE_EVERYTHING:
@@ -214,7 +218,6 @@ def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., N
             )
         elif request.ledger is not None:
             opened = ledger_open(request.ledger, source_reading)
-            remembered_write(request.evidence, opened.items())
         frontier = pinned.frontiers or {
             lane: request.frontier.get(lane, BEFORE_EVERYTHING) for lane in source_reading.lanes
         }
@@ -231,7 +234,7 @@ def evidence_read(session: Any, request: AuditRequest, progress: Callable[..., N
             spec, summaries, identity, followed = judge(session, None)
         has_duplicates = any(summary["counts"].get("duplicate_payloads") for summary in summaries)
         duplicated_in = generations_read(sink, spec) if has_duplicates and identity is None else {}
-        written = functools.partial(written_since, source, source_reading, request.evidence)
+        written = functools.partial(written_since, source, source_reading, spec.stored)
         yield replace(
             _evidence(spec, request, summaries, source.spelling, written, opened),
             duplicated_in=duplicated_in,
@@ -329,7 +332,6 @@ def _evidence(
         batch_count=sum(summary["batch_count"] for summary in summaries),
         batch_digest=batch_digest_add(*(summary["batch_digest"] for summary in summaries)),
         findings_count=sum(summary["findings"] for summary in summaries),
-        directory=spec.evidence,
         spelling=spelling,
         approval=_sum_by_name(approvals) if approvals else None,
         spec=spec,

@@ -1,18 +1,17 @@
 """What earlier audits saw of a range, judged together with what both ends hold of it now (recovery_api.domain.ledger).
 
-1. The ledger's rows lie in `remembered.parquet` under the evidence directory, written before anything is read; what an
-   earlier audit kept with its evidence alone lies there. Each task reads its range of both.
+1. The ledger's rows are put beside the evidence (`remembered`) before anything is read; what an earlier audit kept with
+   its evidence alone lies there. Each task reads its range of both.
 2. A lost event that the history does not hold any more is an obligation all the same: it joins the journal.
 3. Where the record does not hold it either, the record is asked once more, in a snapshot that was opened after the
    source's: else a relay that delivers and deletes in between looks like a loss.
-4. What was found, and what became of what was remembered, is written as the range's `ledger-` part.
+4. What was found, and what became of what was remembered, is written as the range's `ledger` part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,13 +19,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import INT64_MAX, Coordinate
+from recovery_api.domain.errors import EvidenceGone
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.ledger.words import DOUBTED, WRONG, ItemWord, SettledBy
 from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
 from workers.evidence.grounds import at_or_below, history_fingerprint
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.naming import owed_named
-from workers.evidence.store import part_write, range_filter
+from workers.evidence.store import ITEMS, objects_in, part_write, range_filter, rows_read
 
 if TYPE_CHECKING:
     from workers.evidence.ranges import MeetSpec
@@ -36,42 +37,39 @@ PLACE = ["position", "ordinal"]
 SAME = [*PLACE, "digest"]
 
 
-def remembered_write(evidence: str, items: pa.Table) -> None:
-    """Puts the ledger's rows (schemas.ITEM) where the tasks of this reading find them."""
-    if items.num_rows:
-        part_write(evidence, REMEMBERED, items)
+def remembered_write(url: str, items: pa.Table) -> Stored:
+    """Puts the ledger's rows (schemas.ITEM), in the order of coordinates, where the tasks of this reading find them."""
+    ordered = items.sort_by([(name, "ascending") for name in ("lane", *PLACE)])
+    return Stored(url, tuple(part_write(url, REMEMBERED, 0, ordered)))
 
 
-def ledger_parts(evidence: str) -> list[str]:
-    """The parts of an audit's evidence that tell the ledger what it found."""
-    return sorted(str(part) for part in Path(evidence).glob("ledger-*.parquet"))
-
-
-def evidence_counts(evidence: str, lane: str) -> int | None:
-    """How many unjustifiable acceptances of the lane an audit kept with its evidence. None: it cannot be read."""
-    if not (parts := ledger_parts(evidence)):
+def evidence_counts(stored: Stored | None, lane: str) -> int | None:
+    """How many unjustifiable acceptances of the lane an audit kept with its evidence. None: it is not kept any more, or is
+    not what was written."""
+    if stored is None:
         return None
     wanted = (ds.field("lane") == lane) & (ds.field("word") == ItemWord.UNJUSTIFIABLE.value)
+    objects = [one for one in stored.of(ITEMS) if one.lane in (None, lane)]
     try:
-        return ds.dataset(parts, format="parquet", schema=schemas.ITEM).count_rows(filter=wanted)
-    except (OSError, pa.ArrowInvalid):
+        return rows_read(stored, objects, schemas.ITEM, columns=["word"], wanted=wanted).num_rows
+    except EvidenceGone:
         return None
 
 
 def remembered_read(spec: MeetSpec, range_: CoordinateRange) -> pa.Table:
     """What is remembered of the range: schemas.ITEM, each once."""
     inside = range_filter(range_)
-    path = Path(spec.evidence) / f"{REMEMBERED}.parquet"
     tables = [schemas.ITEM.empty_table()]
-    if path.exists():
-        tables.append(ds.dataset(str(path), format="parquet", schema=schemas.ITEM).to_table(filter=inside))
+    if spec.remembered is not None:
+        objects = objects_in(spec.remembered.of(REMEMBERED), range_)
+        tables.append(rows_read(spec.remembered, objects, schemas.ITEM, wanted=inside))
     kept = spec.kept.get(range_.lane)
     if kept is not None:
         wanted = inside & ds.field("settled_by").is_null()
         if not kept.is_everything:
             wanted &= ds.field("word") == ItemWord.UNJUSTIFIABLE.value
-        parts = ledger_parts(kept.evidence)
-        found: pa.Table = ds.dataset(parts, format="parquet", schema=schemas.ITEM).to_table(filter=wanted)
+        objects = objects_in(kept.stored.of(ITEMS), range_)
+        found = rows_read(kept.stored, objects, schemas.ITEM, wanted=wanted)
         found = found.set_column(0, schemas.ITEM.field("id"), pa.nulls(found.num_rows, pa.int64()))
         if not kept.is_this_epoch:
             at = schemas.ITEM.get_field_index("is_this_epoch")

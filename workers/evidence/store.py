@@ -1,75 +1,205 @@
-"""Evidence as it is kept: one Parquet part for each range in the run's directory, and the files beside them.
+"""Evidence as it is kept: rows encoded in memory into Parquet objects of bounded size, each put whole, and read by manifest.
 
-A part is written by rename, so that a retried or speculative attempt leaves the same file.
+The law: whoever reads goes by what was written (recovery_api.domain.evidence_places), object by object, by size and digest,
+and never looks what lies there. An object's name is its attempt's own, so a retried or speculative attempt takes nothing away.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-import shutil
-from contextlib import closing
-from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import EvidenceGone, FencepostError
+from recovery_api.domain.evidence_places import Stored, Written, uri_of
 from workers.connectors.readings import CoordinateRange
+from workers.evidence.places import object_get, object_put, object_remove
 
-HELD_BYTES = 16 * 2**20
-"""Of a part that is being encoded, in memory."""
+FINDINGS, ITEMS, ACKNOWLEDGED = "part", "ledger", "acknowledged"
+"""Sorts of objects that a judged range leaves. Of one that has nothing of a sort there is no object."""
 
-GROUP_ROWS = 65_536
-"""Rows of a Parquet group: findings stand kind by kind, so that who wants one kind reads a few groups."""
+PUT_BYTES = 8 * 2**20
+"""An object is at most so large: below what Arrow sends to a bucket in pieces (10 MiB)."""
+
+GROUP_ROWS, GROUP_BYTES = 16_384, 2**20
+"""Of a Parquet group, before it is compressed: an object is closed while the next one still fits."""
 
 
-class PartEncoder:
-    """One Parquet part, encoded piece by piece: rows take a fraction of their room as soon as they are added, and a large
-    part lies in a file without a name."""
+class Encoder:
+    """The rows of one sort and number of a place, put object by object. Nothing is put where nothing was added."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, url: str, sort: str, number: int, schema: pa.Schema) -> None:
         self.rows = 0
-        self._file = SpooledTemporaryFile(max_size=HELD_BYTES)  # noqa: SIM115 # `close` closes it
-        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd")
+        self._url, self._sort, self._number, self._schema = url, sort, number, schema
+        self._written: list[Written] = []
+        self._open: _Object | None = None
 
     def add(self, table: pa.Table) -> None:
         self.rows += table.num_rows
-        self._writer.write_table(table, row_group_size=GROUP_ROWS)
+        for group in _groups(table):
+            if self._open is None:
+                self._open = _Object(self._schema)
+            self._open.add(group)
+            if self._open.size + 2 * GROUP_BYTES > PUT_BYTES:
+                self._put()
 
-    def finish(self) -> IO[bytes]:
-        """The whole part, from its beginning. Nothing can be added any more."""
-        self._writer.close()
-        self._file.seek(0)
-        return self._file
+    def finish(self) -> list[Written]:
+        """Everything that was added is put."""
+        self._put()
+        return self._written
 
     def close(self) -> None:
-        """Lets go what was encoded, if nobody took it."""
+        """Lets go what was not put."""
+        if self._open is not None:
+            self._open.encode()
+            self._open = None
+
+    def _put(self) -> None:
+        if self._open is None:
+            return
+        held, self._open = self._open, None
+        body = held.encode()
+        name = f"{self._sort}-{self._number:05d}-{os.urandom(6).hex()}.parquet"
+        object_put(self._url, name, body)
+        digest = hashlib.sha256(body).hexdigest()
+        self._written.append(
+            Written(self._sort, self._number, name, len(body), digest, held.rows, held.lane, held.low, held.high)
+        )
+
+
+class _Object:
+    """One Parquet file in memory, and where its rows lie."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows = 0
+        self.lane: str | None = None
+        self.low: Coordinate | None = None
+        self.high: Coordinate | None = None
+        self._is_of_one_lane = "lane" in schema.names
+        self._sink = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
+
+    @property
+    def size(self) -> int:
+        return int(self._sink.tell())
+
+    def add(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        self._writer.write_table(table)
+        if not {"lane", "position", "ordinal"} <= set(table.column_names) or not table.num_rows:
+            return
+        lanes = pc.unique(table["lane"]).to_pylist()
+        self._is_of_one_lane &= len(lanes) == 1 and self.lane in (None, lanes[0])
+        self.lane = lanes[0] if self._is_of_one_lane else None
+        ordered = table.select(["position", "ordinal"]).sort_by([("position", "ascending"), ("ordinal", "ascending")])
+        for row in (*ordered.slice(0, 1).to_pylist(), *ordered.slice(ordered.num_rows - 1).to_pylist()):
+            at = Coordinate(row["position"], row["ordinal"])
+            self.low = at if self.low is None else min(self.low, at)
+            self.high = at if self.high is None else max(self.high, at)
+
+    def encode(self) -> memoryview:
         self._writer.close()
-        self._file.close()
+        return memoryview(self._sink.getvalue())
 
 
-def part_write(directory: str, name: str, table: pa.Table) -> None:
-    """One Parquet part, whole or not there."""
-    with closing(PartEncoder(table.schema)) as encoder:
-        encoder.add(table)
-        part_put(directory, name, encoder.finish())
+def _groups(table: pa.Table) -> Iterator[pa.Table]:
+    """Slices of `table` that each make a Parquet group of bounded size."""
+    if not table.num_rows:
+        return
+    rows = max(1, min(GROUP_ROWS, GROUP_BYTES * table.num_rows // max(1, table.nbytes)))
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)
 
 
-def part_put(directory: str, name: str, encoded: IO[bytes]) -> None:
-    """One encoded part, whole or not there: attempts write their own file and rename it."""
-    final = Path(directory) / f"{name}.parquet"
-    attempt = Path(directory) / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
-    with attempt.open("wb") as file:
-        shutil.copyfileobj(encoded, file)
-    attempt.replace(final)
+def part_write(url: str, sort: str, number: int, table: pa.Table) -> list[Written]:
+    """The rows, put; what was written. Raises: EvidenceUnwritable; AccessDenied."""
+    encoder = Encoder(url, sort, number, table.schema)
+    encoder.add(table)
+    return encoder.finish()
 
 
-def parts_of(directory: str) -> list[str]:
-    """The evidence parts under a directory, in the order of their ranges."""
-    return sorted(str(part) for part in Path(directory).glob("part-*.parquet"))
+def objects_forget(stored: Stored) -> None:
+    """Takes away what tasks were handed something by. What cannot be taken away now goes with what no manifest names."""
+    for one in stored.objects:
+        with contextlib.suppress(FencepostError):
+            object_remove(stored.url, one.name)
+
+
+def object_open(url: str, written: Written) -> pq.ParquetFile:
+    """The object, of which every byte is what was written. Raises: EvidenceGone; EvidenceUnwritable; AccessDenied."""
+    body = object_get(url, written.name)
+    if len(body) != written.size:
+        raise EvidenceGone(written.name, uri_of(url), f"it has {len(body):,} bytes, and {written.size:,} were written")
+    if hashlib.sha256(body).hexdigest() != written.digest:
+        raise EvidenceGone(written.name, uri_of(url), "its bytes were altered")
+    return pq.ParquetFile(pa.BufferReader(body))
+
+
+def rows_read(
+    stored: Stored,
+    objects: Iterable[Written],
+    schema: pa.Schema,
+    *,
+    columns: Sequence[str] | None = None,
+    wanted: Any = None,
+) -> pa.Table:
+    """The rows of these objects, in their order, as `schema` has them; `wanted`: a filter. Raises: as `object_open`."""
+    names = list(columns or schema.names)
+    empty = pa.schema([schema.field(name) for name in names]).empty_table()
+    return pa.concat_tables([empty, *(table for table in _tables(stored, objects, schema, names, wanted))])
+
+
+def _tables(
+    stored: Stored, objects: Iterable[Written], schema: pa.Schema, names: list[str], wanted: Any
+) -> Iterator[pa.Table]:
+    for one in objects:
+        with object_open(stored.url, one) as file:
+            if wanted is None:
+                yield file.read(columns=names).select(names)
+                continue
+            for group in range(file.num_row_groups):
+                held = file.read_row_group(group).select(schema.names).filter(wanted)
+                if held.num_rows:
+                    yield held.select(names)
+
+
+def parts_read(
+    stored: Stored, sort: str, schema: pa.Schema, *, columns: Sequence[str] | None = None, wanted: Any = None
+) -> Iterator[tuple[int, pa.Table]]:
+    """(number, rows) of each range that has any of the sort, in the order of ranges: one is held at a time."""
+    for number in stored.numbers(sort):
+        yield number, rows_read(stored, stored.of(sort, number), schema, columns=columns, wanted=wanted)
+
+
+def rows_head(stored: Stored, sort: str, schema: pa.Schema, most: int, columns: Sequence[str], wanted: Any) -> pa.Table:
+    """The first `most` of these rows."""
+    found = rows_read(stored, (), schema, columns=columns)
+    for one in stored.of(sort):
+        if found.num_rows >= most:
+            break
+        found = pa.concat_tables([found, rows_read(stored, [one], schema, columns=columns, wanted=wanted)])
+    return found.slice(0, most)
+
+
+def objects_in(objects: Iterable[Written], range_: CoordinateRange) -> list[Written]:
+    """Those that can hold a row of the range, by what is told of their rows."""
+    return [one for one in objects if _may_hold(one, range_)]
+
+
+def _may_hold(one: Written, range_: CoordinateRange) -> bool:
+    if one.lane is not None and one.lane != range_.lane:
+        return False
+    is_above = range_.high is not None and one.low is not None and one.low >= range_.high
+    is_below = range_.low is not None and one.high is not None and one.high < range_.low
+    return not (is_above or is_below)
 
 
 def range_filter(range_: CoordinateRange, frontier: Coordinate | None = None) -> Any:

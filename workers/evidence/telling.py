@@ -12,7 +12,7 @@ from workers.connectors.readings import LateRows
 from workers.evidence import schemas
 from workers.evidence.acknowledged import acknowledged_write
 from workers.evidence.canonical import batch_digest_add
-from workers.evidence.store import PartEncoder, part_put
+from workers.evidence.store import FINDINGS, ITEMS, Encoder
 
 if TYPE_CHECKING:
     from workers.evidence.ranges import MeetSpec
@@ -55,8 +55,8 @@ class Told:
     """One range's summary in the making. `findings`, `items`: its parts, encoded as they are added."""
 
     def __init__(self, spec: MeetSpec, index: int, lane: str) -> None:
-        self.findings = PartEncoder(schemas.FINDING)
-        self.items = PartEncoder(schemas.ITEM)
+        self.findings = Encoder(spec.evidence, FINDINGS, index, schemas.FINDING)
+        self.items = Encoder(spec.evidence, ITEMS, index, schemas.ITEM)
         self.acknowledged: list[pa.Table] = []
         self._late: dict[str, Any] = {}
         self._spec, self._index, self._lane = spec, index, lane
@@ -78,14 +78,13 @@ class Told:
             self._late = {name: self._late.get(name, type(value)()) + value for name, value in told.items()}
 
     def finish(self) -> dict[str, Any]:
-        """The range's summary, once its parts are written."""
+        """The range's summary, once everything is written: `written` says what was."""
         spec, index = self._spec, self._index
-        part_put(spec.evidence, f"part-{index:05d}", self.findings.finish())
-        if self.items.rows:
-            part_put(spec.evidence, f"ledger-{index:05d}", self.items.finish())
-        acknowledged_write(spec.evidence, index, self._lane, self.acknowledged)
+        written = [*self.findings.finish(), *self.items.finish()]
+        written += acknowledged_write(spec.evidence, index, self._lane, self.acknowledged)
         names = dict.fromkeys(name for group in self._groups for name in group)
         joined = {name: JOINED[name]([group[name] for group in self._groups if name in group]) for name in names}
         if not spec.block_rows:
             del joined["blocks"]
-        return {"lane": self._lane, **joined, **({"late": self._late} if self._late else {})}
+        told = {"lane": self._lane, "written": [one.as_row() for one in written], **joined}
+        return {**told, **({"late": self._late} if self._late else {})}

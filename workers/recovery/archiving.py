@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from recovery_api.domain.archives import Part, coordinate_before, not_archived_says, parts_following, unusable_says
 from recovery_api.domain.coordinates import Coordinate
@@ -37,7 +36,8 @@ from workers.evidence.archive.writing import Request, Written, archive_write
 from workers.evidence.batch import batch_of_part
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import Evidence
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, parts_read
 from workers.faults import Point, crash_point
 
 JOINED_AT_ONCE = 1_000
@@ -196,8 +196,7 @@ def unrecoverable_says(found: Evidence) -> str:
     """Where the events lie that are owed, gone at the source, and not to be had from the archive, and why not; "": there are
     none."""
     ends: dict[str, tuple[Coordinate, Coordinate]] = {}
-    for part in parts_of(found.directory):
-        rows = pq.read_table(part)
+    for _, rows in parts_read(found.stored, FINDINGS, FINDING):
         kept = rows.filter(pc.invert(pc.fill_null(rows["is_archived"], False)))
         for lane in pc.unique(kept["lane"]).to_pylist():
             gone = gone_rows(kept.filter(pc.equal(kept["lane"], lane)))

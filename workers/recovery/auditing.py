@@ -22,8 +22,7 @@ from workers.evidence.ranges import EndSpec
 from workers.evidence.read import evidence_read
 from workers.recovery.archiving import archive_discard, archive_keep, archive_run
 from workers.recovery.ends import (
-    evidence_directory,
-    evidence_forget,
+    evidence_place,
     paths_read,
     record_capability_of,
     record_of,
@@ -47,7 +46,7 @@ def audit_run(intent: Intent, report: Any) -> None:
     try:
         _audit(intent, report, started_at)
         if intent.arguments.get("is_scheduled"):
-            evidence_forget(schedule_forget(intent.pipeline, now_get()))
+            schedule_forget(intent.pipeline, now_get())
     except AccessDenied as error:
         if not record_is_denied(intent.pipeline):
             raise
@@ -99,7 +98,7 @@ def _audit(intent: Intent, report: Any, started_at: datetime) -> None:
     epoch = epoch_of(pipeline, said.incarnation)
     request = request_make(
         pipeline,
-        evidence_directory("audits", str(intent.id)),
+        evidence_place("audits", str(intent.id)),
         frontier=frontier_from_row(asked) if asked else None,
         aged=aged,
         is_rebased=is_rebased,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.relay_cursors import window_find
 from workers.evidence.read import Evidence, LaneEvidence
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, parts_read
 
 
 def cursor_row(found: Evidence, lane: LaneEvidence) -> dict[str, Any] | None:
@@ -39,10 +40,8 @@ def cursor_row(found: Evidence, lane: LaneEvidence) -> dict[str, Any] | None:
 def lost_around(found: Evidence, lane: str, cursor: Coordinate) -> tuple[int, int]:
     """How many of the lane's lost events lie at or below the cursor, and how many above it, part by part."""
     behind = beyond = 0
-    for part in parts_of(found.directory):
-        # Rows that are something else are left on the disk: most parts hold none of the lane's lost.
-        chosen = [("finding", "==", "lost"), ("lane", "==", lane)]
-        lost = pq.read_table(part, columns=["position", "ordinal"], filters=chosen)
+    chosen = (ds.field("finding") == "lost") & (ds.field("lane") == lane)
+    for _, lost in parts_read(found.stored, FINDINGS, FINDING, columns=["position", "ordinal"], wanted=chosen):
         above = pc.or_(
             pc.greater(lost["position"], cursor.position),
             pc.and_(pc.equal(lost["position"], cursor.position), pc.greater(lost["ordinal"], cursor.ordinal)),

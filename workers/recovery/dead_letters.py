@@ -27,6 +27,7 @@ from recovery_api.domain.identity import is_by_event_id
 from recovery_api.domain.omissions import Word
 from recovery_api.domain.outcomes import Status
 from recovery_api.models import Audit, Intent, OmissionPreview, PreviewedOmission
+from recovery_api.selectors.evidence_places import stored_get
 from recovery_api.selectors.omissions import audit_deciding, preview_get
 from recovery_api.services.intents import intent_finish
 from recovery_api.services.omission_previews import Place, export_looked_up, preview_says
@@ -40,8 +41,8 @@ from workers.evidence.canonical import (
     content_parse,
     payload_digest,
 )
-from workers.evidence.schemas import HISTORY
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING, HISTORY
+from workers.evidence.store import FINDINGS, parts_read
 
 Held = tuple[str, int, int]
 """Lane, position, ordinal."""
@@ -159,8 +160,8 @@ def _findings(audit: Audit, among: set[Held]) -> tuple[set[Held], set[Held]]:
     """Which of these the audit found lost, and of which it could not tell. Raises: Refused where its evidence is gone."""
     lost: set[Held] = set()
     undecided: set[Held] = set()
-    parts = parts_of(audit.evidence_uri) if audit.evidence_uri else []
-    if not parts:
+    stored = stored_get(audit.evidence_uri)
+    if stored is None:
         if audit.evidence_rows:
             problem = f"the evidence of the audit at {audit.evidence_uri} is gone"
             raise Refused("Looking up the export", problem, f"Run manage.py audit {audit.pipeline.name}.")
@@ -168,8 +169,8 @@ def _findings(audit: Audit, among: set[Held]) -> tuple[set[Held], set[Held]]:
     is_open = ds.field("finding").isin([FindingWord.LOST.value, FindingWord.UNKNOWN.value])
     columns = ["finding", "cause", "lane", "position", "ordinal"]
     absences = {one.value for one in ABSENCES}
-    for batch in ds.dataset(parts).to_batches(columns=columns, filter=is_open):
-        for row in batch.to_pylist():
+    for _, rows in parts_read(stored, FINDINGS, FINDING, columns=columns, wanted=is_open):
+        for row in rows.to_pylist():
             held = (row["lane"], row["position"], row["ordinal"])
             if held not in among:
                 continue

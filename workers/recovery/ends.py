@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from recovery_api.domain.capabilities import Capability, capability_joined
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import AccessDenied, Refused, SinkRestored
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.frontiers import coordinate_as_row, coordinate_from_row, frontier_from_row
 from recovery_api.domain.grounds import Standing
 from recovery_api.domain.identity import NO_REUSE
@@ -29,16 +28,17 @@ from recovery_api.models import Intent, Pipeline, Plan, Sink, Source
 from recovery_api.selectors.archives import archive_parts, is_asked, source_mapping
 from recovery_api.selectors.audits import audit_newest, certified_by_lane
 from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.evidence_places import store_url, stored_find, stored_get
 from recovery_api.selectors.grounds import attested_by, proven_by_lane
 from recovery_api.selectors.ledger import (
     ITEM_COLUMNS,
-    evidence_is_kept,
     ledger_inherited,
     ledger_items_remembered,
     ledger_lanes,
     ledger_token,
 )
 from recovery_api.selectors.omissions import AcknowledgedLane, acknowledged_by_lane
+from recovery_api.services.evidence_places import evidence_begin
 from recovery_api.services.intents import intent_spark
 from recovery_api.services.sinks import sink_remember as remember
 from workers.connectors.protocols.fence import FencedDelivery
@@ -48,9 +48,9 @@ from workers.connectors.registry import delivery_make, record_make
 from workers.connectors.tested import capability_tested
 from workers.evidence.archive.looking import Archive
 from workers.evidence.batch import batch_held
-from workers.evidence.folder import folder_probe
 from workers.evidence.grounds import Earlier, Remembered
 from workers.evidence.known import ITEMS, Ledger
+from workers.evidence.places import store_open, store_probe
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified
 from workers.spark import session as engine
@@ -94,39 +94,34 @@ def paths_read(pipeline: Pipeline) -> Sequence[UndisciplinedPath]:
     return found
 
 
-def evidence_directory(*names: str) -> str:
-    """A fresh directory for one reading's evidence; what an earlier attempt left there is removed.
-
-    What something recorded points to stays, and the reading goes beside it: an attempt that died after its audit was
-    recorded left the only copy of what the ledger keeps there.
-    """
-    named = Path(settings.FENCEPOST_EVIDENCE_DIR).joinpath(*names)
-    path, number = named, 1
-    while path.exists() and evidence_is_kept(str(path)):
-        number += 1
-        path = named.with_name(f"{named.name}-again-{number}")
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    return str(path)
+def evidence_place(sort: str, name: str) -> str:
+    """A place of its own for one attempt's evidence. Raises: EvidenceUnwritable where the store is no folder and cannot be made
+    one; a bucket is asked when something is put there."""
+    store_open(store_url())
+    return evidence_begin(sort, name, now_get())
 
 
-def evidence_forget(directories: Iterable[str]) -> None:
-    """Removes what these readings wrote, where it lies in the evidence folder of now."""
-    folder = Path(settings.FENCEPOST_EVIDENCE_DIR).resolve()
-    for one in directories:
-        if folder in Path(one).resolve().parents:
-            shutil.rmtree(one, ignore_errors=True)
+def plan_stored(plan: Plan) -> Stored:
+    """The plan's evidence. Raises: Refused where it is not kept any more."""
+    found = stored_get(plan.evidence_uri)
+    if found is None:
+        raise _plan_gone(plan)
+    return found
 
 
 def evidence_check(plan: Plan) -> None:
     """Before anything is asked of the sink: a claim that could only be refused, or put off, would fence the relay for it.
 
-    Raises: EvidenceUnwritable; Refused where the plan's own evidence is gone.
+    Raises: EvidenceUnwritable; AccessDenied; Refused where the plan's own evidence is gone.
     """
-    folder_probe(str(settings.FENCEPOST_EVIDENCE_DIR))
-    if batch_held(plan.evidence_uri) != plan.batch_count:
-        problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
-        raise Refused("Comparing with what was approved", problem, "No claim was taken for it.")
+    store_probe(store_url())
+    if batch_held(stored_get(plan.evidence_uri)) != plan.batch_count:
+        raise _plan_gone(plan)
+
+
+def _plan_gone(plan: Plan) -> Refused:
+    problem = f"the plan's evidence at {plan.evidence_uri} is gone, whole or in part: plan again"
+    return Refused("Comparing with what was approved", problem, "No claim was taken for it.")
 
 
 def request_make(
@@ -136,7 +131,7 @@ def request_make(
     frontier: Mapping[str, Coordinate] | None = None,
     plan: Plan | None = None,
     generation: int | None = None,
-    approved: str | None = None,
+    approved: Stored | None = None,
     excluded: pa.Table | None = None,
     aged: Mapping[str, PinnedLane] | None = None,
     is_rebased: bool = False,
@@ -202,7 +197,9 @@ def ledger_make(pipeline: Pipeline, is_rebased: bool = False) -> Ledger:
         scope = None if pipeline.scope is None else list(pipeline.scope)
         return epoch_digest(scope=scope, **ends, incarnations=[source_incarnation, sink_incarnation])
 
-    return Ledger(ledger_lanes(pipeline), items, epoch, token, is_rebased, ledger_inherited(pipeline))
+    lanes, inherited = ledger_lanes(pipeline), ledger_inherited(pipeline)
+    stored = stored_find(known.evidence for known in (*lanes.values(), *inherited.values()) if known.evidence)
+    return Ledger(lanes, items, epoch, token, is_rebased, inherited, stored)
 
 
 def acknowledged_table(found: AcknowledgedLane) -> pa.Table:

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from recovery_api.domain.frontiers import SINGLE_LANE, coordinate_as_row
 from recovery_api.domain.ledger.lanes import Unseen, base_lost, lane_learn, unseen_find
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.models import Pipeline
 from recovery_api.services.ledger import Learnt, LearntItem
 from workers.evidence.read import Evidence, LaneEvidence
-from workers.evidence.remembered import ledger_parts
+from workers.evidence.schemas import ITEM
+from workers.evidence.store import ITEMS, object_open
 
 IN_FULL = "An audit in full, by name, takes what is there now as the new base: manage.py audit PIPELINE --full."
 
@@ -98,15 +97,15 @@ def ledger_learn(pipeline: Pipeline, found: Evidence, givens: Mapping[str, tuple
         is_shallow = one.known is not None and one.known.frontier is not None and one.frontier < one.known.frontier
         if is_shallow and one.known is not None and not one.known.is_whole:
             return None  # it would forget what lies above it and is kept with an earlier evidence alone
-        told = replace(one.found, givens=givens[lane], evidence=found.directory if one.found.unjustifiable else "")
+        told = replace(one.found, givens=givens[lane], evidence=found.stored.uri if one.found.unjustifiable else "")
         lanes[lane] = lane_learn(one.known, told, is_rebased=opened.ledger.is_rebased)
     return Learnt(epoch=opened.epoch, token=opened.ledger.token, lanes=lanes, items=_items(found))
 
 
 def _items(found: Evidence) -> Iterator[LearntItem]:
     """The open items of the evidence, and those that were settled, as the ledger keeps them as rows."""
-    for part in ledger_parts(found.directory):
-        for batch in pq.ParquetFile(part).iter_batches(batch_size=10_000):
+    for part in found.stored.of(ITEMS):
+        for batch in object_open(found.stored.url, part).iter_batches(batch_size=10_000, columns=ITEM.names):
             for row in batch.to_pylist():
                 if row["word"] == ItemWord.UNJUSTIFIABLE:
                     continue

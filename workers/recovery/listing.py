@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.evidence_classes import ORDER, EvidenceClass
@@ -23,7 +22,8 @@ from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.words import words
 from recovery_api.services.findings import ListedFinding
 from workers.evidence.read import Evidence
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, parts_read
 
 RUNS_KEPT = 200
 """Runs of one cause that are kept for the screen; all are counted."""
@@ -241,8 +241,7 @@ def _known(flags: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def _parts(found: Evidence) -> Iterator[pa.Table]:
     """The evidence part by part, in the order of its ranges, each in the order of its coordinates."""
-    for part in parts_of(found.directory):
-        table = pq.read_table(part)
+    for _, table in parts_read(found.stored, FINDINGS, FINDING):
         if table.num_rows:
             yield table.sort_by([("position", "ascending"), ("ordinal", "ascending"), ("finding", "ascending")])
 

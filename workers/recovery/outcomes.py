@@ -16,16 +16,20 @@ from recovery_api.domain.actors import by
 from recovery_api.domain.archives import sent_says, unusable_says
 from recovery_api.domain.attestations import ONLY_RECOVERER, RELAY_DRAINED
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import EvidenceGone
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.frontiers import coordinate_from_row, frontier_from_row
 from recovery_api.domain.hand_over import is_handed_over, start_position
 from recovery_api.domain.outcomes import Outcome, Verified, outcome_conclude
 from recovery_api.domain.plans import approval_refusal
 from recovery_api.domain.verdicts import verdict_total
 from recovery_api.models import Audit, AuditStatus, Intent, Plan, Recovery, RecoveryOutcome
+from recovery_api.selectors.evidence_places import stored_get
 from recovery_api.selectors.recoveries import plan_strategy, recovery_attested
 from workers.evidence.pinning import BEFORE_EVERYTHING
 from workers.evidence.read import Evidence
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, parts_read, rows_head
 from workers.recovery.archiving import fired_from_archive
 from workers.recovery.ends import paths_read
 from workers.recovery.looking import ends_look
@@ -67,8 +71,7 @@ def overtaken(session: Any, plan: Plan, found: Evidence) -> str | None:
     """Why an effect that needs order must not be fired now, or None: more keys than were confirmed were overtaken."""
     if not found.batch_count or not found.spec.sink.record().needs_order:
         return None
-    batch_inspect(session, found)
-    now = later_keys_count(session, found.directory).count
+    now = later_keys_count(session, batch_inspect(session, found)["stored"]).count
     confirmed = int((plan.pins.get("later_keys") or {"count": "0"})["count"])
     if now <= confirmed:
         return None
@@ -270,6 +273,7 @@ def _is_handed_over(recovery: Recovery, stored: Mapping[str, Any]) -> bool:
     return True
 
 
+PLACE = ["lane", "position", "ordinal"]
 HIDDEN = (ds.field("finding") == "lost") & ds.field("is_keyed_hidden") & ~ds.field("is_acknowledged")
 
 
@@ -277,12 +281,19 @@ def _hidden(audit: Audit) -> int:
     """Owed events, acknowledged ones apart, whose coordinate the sink holds with other content."""
     if not any(int(lane["counts"]["lost_hidden"]) for lane in audit.lanes.values()):
         return 0
-    return ds.dataset(parts_of(audit.evidence_uri), format="parquet").count_rows(filter=HIDDEN)
+    return sum(rows.num_rows for _, rows in parts_read(_stored(audit), FINDINGS, FINDING, columns=PLACE, wanted=HIDDEN))
+
+
+def _stored(audit: Audit) -> Stored:
+    """What was just kept with it. Raises: EvidenceGone."""
+    found = stored_get(audit.evidence_uri)
+    if found is None:
+        raise EvidenceGone("every part", audit.evidence_uri, "it is not kept any more")
+    return found
 
 
 def _hidden_coordinates(audit: Audit) -> list[str]:
-    parts = parts_of(audit.evidence_uri)
-    hidden = ds.dataset(parts, format="parquet").head(5, columns=["lane", "position", "ordinal"], filter=HIDDEN)
+    hidden = rows_head(_stored(audit), FINDINGS, FINDING, 5, PLACE, HIDDEN)
     spelled = {(row["position"], row["ordinal"]): row["coordinate"] for row in audit.findings}
     return [
         spelled.get((str(row["position"]), str(row["ordinal"])), f"{row['position']}:{row['ordinal']}")

@@ -36,7 +36,7 @@ from workers.evidence.read import Evidence, evidence_read
 from workers.recovery.archiving import batch_archived, unrecoverable_says
 from workers.recovery.ends import (
     capability_of,
-    evidence_directory,
+    evidence_place,
     record_of,
     request_make,
     safe_as_rows,
@@ -63,14 +63,15 @@ def plan_run(intent: Intent, report: Any) -> None:
     strategy = strategy_of(capability)
     request = request_make(
         pipeline,
-        evidence_directory("plans", str(plan.id)),
+        evidence_place("plans", str(plan.id)),
         frontier=frontier_from_row(plan.frontier) if plan.frontier else None,
     )
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         report(step="reading what is owed", done=0, total=found.batch_count, unit="events")
         content = batch_inspect(session, found)
-        later = later_keys_count(session, found.directory) if sink.needs_order else None
-        found = batch_without(found, unrepresentable_read(found.directory))
+        found = replace(found, spec=replace(found.spec, stored=content["stored"]))
+        later = later_keys_count(session, found.stored) if sink.needs_order else None
+        found = batch_without(found, unrepresentable_read(found.stored))
         archived = batch_archived(found)
         limit = min(int(pipeline.options.get("batch_limit") or 200_000), capability.batch_limit or 2**63)
         parts = parts_split(found, limit)
@@ -116,7 +117,7 @@ def plan_run(intent: Intent, report: Any) -> None:
             "frontier_says": {lane: found.spell(one.frontier) for lane, one in found.lanes.items()},
         },
         "batch": {name: str(count) for name, count in classes.items()},
-        "evidence_uri": found.directory,
+        "evidence_uri": found.stored.uri,
         "evidence_digest": evidence_digest(found),
         "stranded_count": sum(one.stranded for one in found.lanes.values()),
     }

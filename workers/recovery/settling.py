@@ -15,7 +15,7 @@ from recovery_api.selectors.registry import pipeline_of
 from recovery_api.services.sinks import sink_clear, sink_remember
 from workers.connectors.registry import delivery_make, record_make
 from workers.evidence.read import evidence_read
-from workers.recovery.ends import evidence_directory, paths_read, request_make, session_open
+from workers.recovery.ends import evidence_place, paths_read, request_make, session_open
 from workers.recovery.giving_up import recovery_give_up
 from workers.recovery.looking import ends_look
 from workers.recovery.strategies import recovery_run
@@ -55,7 +55,7 @@ def _sink_settle(intent: Intent, report: Any, sink: Sink) -> dict[str, Any]:
         report(step="raising the counter", says=f"above {finding.counter_floor}")
         delivery_make(sink.kind, sink.options, Ability.FENCED).counter_raise(finding.counter_floor + 1)
     started_at = now_get()
-    request = request_make(pipeline, evidence_directory("audits", str(intent.id)), is_rebased=True)
+    request = request_make(pipeline, evidence_place("audits", str(intent.id)), is_rebased=True)
     with session_open(intent) as session, evidence_read(session, request, report) as found:
         pass
     paths = paths_read(pipeline)

@@ -6,10 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from django.utils import timezone
 
 from recovery_api.domain import verdicts
@@ -29,6 +27,7 @@ from recovery_api.services.omissions import omissions_accepted
 from workers.connectors.readings import LaneReading, SafeFrontier
 from workers.evidence.acknowledged import acknowledged_read
 from workers.evidence.read import Evidence, LaneEvidence
+from workers.evidence.store import FINDINGS, object_open
 from workers.recovery.archiving import Archived, archived_lane_says, archived_row
 from workers.recovery.cursors import cursor_row
 from workers.recovery.following import reach_says
@@ -114,7 +113,7 @@ def audit_write(
         source_snapshot=found.source_reading.identity,
         sink_snapshot=found.sink_reading.identity,
         matching=next(iter(judged.values())).matching if found.identity else _matching(counts),
-        evidence_uri=found.directory,
+        evidence=found.stored,
         evidence_digest=evidence_digest(found),
         evidence_rows=found.findings_count,
         ends_seen=dict(ends or {}),
@@ -127,7 +126,7 @@ def audit_write(
 
 def _accepted_tell(pipeline: Pipeline, found: Evidence) -> None:
     """What somebody acknowledged and the record holds all the same is marked so."""
-    for lane, positions, ordinals in acknowledged_read(found.directory):
+    for lane, positions, ordinals in acknowledged_read(found.stored):
         omissions_accepted(pipeline, lane, positions, ordinals, found.record_read_at)
 
 
@@ -169,12 +168,12 @@ def lane_row(found: Evidence, lane: LaneEvidence, verdict: Verdict) -> dict[str,
 
 
 def findings_page(found: Evidence) -> list[dict[str, Any]]:
-    """The first findings, for the screen; the rest lies in the evidence directory."""
+    """The first findings, for the screen; the rest lies with the evidence."""
     page: list[dict[str, Any]] = []
-    for part in sorted(Path(found.directory).glob("part-*.parquet")):
+    for part in found.stored.of(FINDINGS):
         if len(page) >= FINDINGS_PAGE:
             break
-        for batch in pq.ParquetFile(part).iter_batches(batch_size=FINDINGS_PAGE):
+        for batch in object_open(found.stored.url, part).iter_batches(batch_size=FINDINGS_PAGE):
             page += [_finding_row(found, row) for row in batch.slice(0, FINDINGS_PAGE - len(page)).to_pylist()]
             break
     return page

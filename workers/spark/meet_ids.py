@@ -12,19 +12,20 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.evidence_places import Stored
 from workers.evidence import schemas
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.folder import folder_error
 from workers.evidence.kernel import ids as kernel
-from workers.evidence.store import part_write
+from workers.evidence.store import FINDINGS, part_write, rows_read
 from workers.spark.session import engine_errors_mapped, error_rows_raise
+from workers.spark.stored import ddl_of, stored_frame
 from workers.spark.tasks import InProcess, session_chosen
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 500_000
 """Rows of both sides that one set of ids is made for: about 100 MB as Arrow."""
 
-HISTORY, RECORD = "history", "record"
-"""Which staged files hold which end: `history-00000.parquet`."""
+HISTORY, RECORD = "staged-history", "staged-record"
+"""The sorts of staged objects: which end they hold."""
 
 MET = pa.schema(
     [
@@ -52,47 +53,37 @@ WRITTEN = pa.schema(
         ("findings", pa.int64()),
         ("batch", pa.int64()),
         ("digest", pa.string()),
+        ("written", pa.string()),
         ("error", pa.string()),
     ]
 )
-_SPARK_TYPES = {
-    pa.string(): "string",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.bool_(): "boolean",
-    pa.binary(): "binary",
-}
-
-
-def _ddl(schema: pa.Schema) -> str:
-    return ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in schema)
 
 
 @dataclass(frozen=True)
 class IdsMet:
-    """`sets`: of each set of ids its counts, and the few ids that are named. `parts`: part -> findings, batch, digest."""
+    """`sets`: of each set of ids its counts, and the few ids that are named. `parts`: part -> findings, batch, digest, and what was written."""
 
     sets: list[dict[str, Any]]
     parts: dict[int, dict[str, Any]]
 
 
-def ids_meet(session: Any, question: kernel.IdQuestion, folder: str, rows: int, evidence: str) -> IdsMet:
-    """Judges the staged files of `folder`, about `rows` rows of both sides; writes the parts of `evidence` with findings.
+def ids_meet(session: Any, question: kernel.IdQuestion, staged: Stored, rows: int, evidence: str) -> IdsMet:
+    """Judges what is staged, about `rows` rows of both sides; writes the parts of `evidence` with findings.
 
     Raises: Unsuitable from the kernel; EngineUnavailable.
     """
     session = session_chosen(session)
     if isinstance(session, InProcess):
-        return _meet_here(question, folder, evidence)
+        return _meet_here(question, staged, evidence)
     from pyspark.sql import functions as f
 
     with engine_errors_mapped():
-        sides = [_hashed(_staged(session, folder, end), math.ceil(rows / BLOCK_ROWS) or 1) for end in (HISTORY, RECORD)]
+        sides = [_hashed(_staged(session, staged, end), math.ceil(rows / BLOCK_ROWS) or 1) for end in (HISTORY, RECORD)]
         met = (
             sides[0]
             .groupBy("set")
             .cogroup(sides[1].groupBy("set"))
-            .applyInArrow(_judge_with(question), _ddl(MET))
+            .applyInArrow(_judge_with(question), ddl_of(MET))
             .persist()
         )
         try:
@@ -102,20 +93,19 @@ def ids_meet(session: Any, question: kernel.IdQuestion, folder: str, rows: int, 
                 met.filter(f.col("row") == "finding")
                 .select(*kernel.FINDING_IDS.names)
                 .groupBy("part")
-                .applyInArrow(_write_to(evidence), _ddl(WRITTEN))
+                .applyInArrow(_write_to(evidence), ddl_of(WRITTEN))
                 .toArrow()
                 .to_pylist()
             )
         finally:
             met.unpersist()
     error_rows_raise(json.loads(one["error"]) for one in written if one["error"])
-    return IdsMet([json.loads(one["counts"]) for one in sets], {one["part"]: one for one in written})
+    parts = {one["part"]: one | {"written": json.loads(one["written"])} for one in written}
+    return IdsMet([json.loads(one["counts"]) for one in sets], parts)
 
 
-def _staged(session: Any, folder: str, end: str) -> DataFrame:
-    names = (kernel.HISTORY_IDS if end == HISTORY else kernel.RECORD_IDS).names
-    frame: DataFrame = session.read.parquet(str(Path(folder).resolve() / f"{end}-*.parquet")).select(*names)
-    return frame
+def _staged(session: Any, staged: Stored, end: str) -> DataFrame:
+    return stored_frame(session, staged, end, kernel.HISTORY_IDS if end == HISTORY else kernel.RECORD_IDS)
 
 
 def _hashed(side: DataFrame, sets: int) -> DataFrame:
@@ -128,6 +118,9 @@ def _judge_with(question: kernel.IdQuestion) -> Callable[[tuple[Any, ...], pa.Ta
     """The function that runs on executors: one set of ids in, its counts and findings out. Errors travel as rows."""
 
     def judge(_: tuple[Any, ...], history: pa.Table, record: pa.Table) -> pa.Table:
+        met = [side["error"].drop_null() for side in (history, record)]
+        if errors := [text for column in met for text in column.slice(0, 1).to_pylist()]:
+            return _rows(pa.table({"row": ["error"], "counts": errors[:1]}))
         try:
             verdict = kernel.judge_ids(
                 question,
@@ -162,9 +155,19 @@ def _rows(table: pa.Table) -> pa.Table:
 
 def _write_to(evidence: str) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     def write(key: tuple[Any, ...], findings: pa.Table) -> pa.Table:
-        row: dict[str, Any] = {"part": key[0].as_py(), "findings": 0, "batch": 0, "digest": "", "error": None}
+        row: dict[str, Any] = {
+            "part": key[0].as_py(),
+            "findings": 0,
+            "batch": 0,
+            "digest": "",
+            "written": "[]",
+            "error": None,
+        }
         try:
-            row |= part_of(evidence, key[0].as_py(), findings)
+            told = part_of(evidence, key[0].as_py(), findings)
+            row |= told | {"written": json.dumps(told["written"])}
+        except FencepostError as failure:
+            row["error"] = json.dumps(failure.as_row(), default=str)
         except OSError as failure:
             if (away := folder_error(failure)) is None:
                 raise
@@ -178,22 +181,18 @@ def part_of(evidence: str, part: int, findings: pa.Table) -> dict[str, Any]:
     """Writes one part, its findings kind by kind in coordinate order, and says what it holds."""
     ordered = findings.sort_by([("finding", "ascending"), ("position", "ascending"), ("ordinal", "ascending")])
     table = ordered.select(schemas.FINDING.names).cast(schemas.FINDING)
-    part_write(evidence, f"part-{part:05d}", table)
+    written = [one.as_row() for one in part_write(evidence, FINDINGS, part, table)]
     batch = batch_rows(table)
-    return {"part": part, "findings": table.num_rows, "batch": batch.num_rows, "digest": rows_digest(batch)}
+    counted = {"findings": table.num_rows, "batch": batch.num_rows, "digest": rows_digest(batch)}
+    return {"part": part, **counted, "written": written}
 
 
-def _meet_here(question: kernel.IdQuestion, folder: str, evidence: str) -> IdsMet:
+def _meet_here(question: kernel.IdQuestion, staged: Stored, evidence: str) -> IdsMet:
     """The same in this process: all ids are one set."""
-    history = _read(folder, HISTORY, kernel.HISTORY_IDS)
-    verdict = kernel.judge_ids(question, history, _read(folder, RECORD, kernel.RECORD_IDS))
+    history = rows_read(staged, staged.of(HISTORY), kernel.HISTORY_IDS)
+    verdict = kernel.judge_ids(question, history, rows_read(staged, staged.of(RECORD), kernel.RECORD_IDS))
     found = verdict.findings
     numbers = sorted(set(found["part"].unique().to_pylist()))
     each = functools.partial(part_of, evidence)
     parts = {one: each(one, found.filter(ds.field("part") == one)) for one in numbers}
     return IdsMet([_set_row(verdict)], parts)
-
-
-def _read(folder: str, end: str, schema: pa.Schema) -> pa.Table:
-    files = sorted(str(path) for path in Path(folder).glob(f"{end}-*.parquet"))
-    return ds.dataset(files, format="parquet", schema=schema).to_table()

@@ -20,9 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from recovery_api.domain.errors import AccessDenied, BadInput, EngineUnavailable, FencepostError, Refused
+from recovery_api.domain.errors import AccessDenied, BadInput, EngineLacks, EngineUnavailable, FencepostError, Refused
 from workers.connectors.progress import progress_beat
 from workers.spark.calls import calls_bound
+from workers.spark.shipping import lack_told, session_prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,8 @@ def tag_make(purpose: str) -> str:
 def session_get(session_id: str | None = None) -> SparkSession:
     """This process's session. `session_id` attaches to that one (a dead client's is still warm) in place of the kept.
 
-    Raises: EngineUnavailable after about six seconds without an answer; BadInput where SPARK_REMOTE cannot be used.
+    Raises: EngineUnavailable after about six seconds without an answer; BadInput where SPARK_REMOTE cannot be used;
+    EngineLacks where executors have not what our work needs.
     """
     with _lock:
         kept = _sessions.pop(os.getpid(), None)
@@ -116,6 +118,8 @@ def engine_errors_mapped() -> Iterator[None]:
             ) from error
         if "StatusCode.UNAUTHENTICATED" in str(error) or "StatusCode.PERMISSION_DENIED" in str(error):
             raise AccessDenied(ENGINE, _reason(error), "Check the token in SPARK_REMOTE.") from error
+        if lack := lack_told(str(error)):
+            raise EngineLacks(ENGINE, lack) from error
         if not is_unavailable(error):
             raise
         session_drop()
@@ -223,6 +227,7 @@ def _connect(session_id: str, is_probed: bool = True) -> SparkSession:
         try:
             with engine_errors_mapped():
                 session.version  # noqa: B018  the first call tells whether anyone is there
+                session_prepare(session)
         except BaseException:  # whatever it is, an interruption too: no half-made session stays open; raised again
             session.release_session_on_close = False
             _close(session)

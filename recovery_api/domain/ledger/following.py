@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.ledger.blocks import ROUND, Block, Fingerprint
 
 
@@ -42,6 +43,7 @@ class Known:
     """What earlier audits judged. `snapshot`: what the record showed then; `directory`: the evidence of what they found.
 
     `increment`: the last one that was not empty; None: none is known. `promised`: within which every block is read again.
+    `stored`: that evidence; None: it is not kept any more.
     """
 
     snapshot: str
@@ -50,3 +52,4 @@ class Known:
     lanes: Mapping[str, LaneBlocks] = field(default_factory=dict)
     increment: Increment | None = None
     promised: timedelta = ROUND
+    stored: Stored | None = None

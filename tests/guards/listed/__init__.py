@@ -23,6 +23,7 @@ from tests.guards.listed import (
     protocol,
     rights,
     schedules,
+    storing,
     strategies,
     stretches,
     unfenced,
@@ -55,4 +56,5 @@ GUARDS: tuple[Guard, ...] = (
     *keeping.GUARDS,
     *headroom.GUARDS,
     *images.GUARDS,
+    *storing.GUARDS,
 )

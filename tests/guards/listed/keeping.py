@@ -36,9 +36,9 @@ GUARDS = (
     ),
     Guard(
         "a second reading throws away the evidence that the ledger goes by",
-        "workers/recovery/ends.py",
-        "    while path.exists() and evidence_is_kept(str(path)):\n",
-        "    while False:\n",
+        "recovery_api/services/evidence_places.py",
+        'f"{name}-{uuid4().hex[:8]}"',
+        "name",
         (f"{KEPT}::test_a_second_reading_of_the_same_work_keeps_what_the_first_one_told_the_ledger",),
     ),
     Guard(

@@ -212,7 +212,7 @@ GUARDS = (
     Guard(
         "a plan whose evidence is gone is applied",
         "workers/recovery/ends.py",
-        "    if batch_held(plan.evidence_uri) != plan.batch_count:\n",
+        "    if batch_held(stored_get(plan.evidence_uri)) != plan.batch_count:\n",
         "    if False:\n",
         (f"{DRIVEN}::test_a_plan_whose_evidence_is_gone_is_refused_before_anything_is_read",),
     ),

@@ -10,13 +10,12 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 from django.utils import timezone
 from psycopg import sql
 
 from recovery_api.domain.ledger.following import Known
-from recovery_api.models import Audit, LedgerItem
+from recovery_api.models import Audit, EvidencePlace, LedgerItem
 from recovery_api.selectors.blocks import block_places, known_get
 from recovery_api.services.blocks import blocks_remember
 from recovery_api.services.ends import sink_create, source_create
@@ -27,8 +26,7 @@ from tests.integration.recovery.test_archive_files import Archive
 from tests.integration.recovery.world import World, world_make
 from workers.evidence import schemas
 from workers.evidence.read import AuditRequest, Evidence, evidence_read
-from workers.evidence.remembered import ledger_parts
-from workers.evidence.store import parts_of
+from workers.evidence.store import FINDINGS, ITEMS, rows_read
 from workers.recovery.ends import request_make
 from workers.recovery.following import learned_keep, reach_says
 from workers.recovery.verdicts import audit_write
@@ -42,7 +40,7 @@ def world(transactional_db: None, database_factory: Callable[[str], str], tmp_pa
 
 
 def read(request: AuditRequest, place: Path, session: Any = None) -> Evidence:
-    place.mkdir()
+    EvidencePlace.objects.create(uri=str(place), begun_at=timezone.now())
     with evidence_read(session or InProcess(), replace(request, evidence=str(place)), lambda **_: None) as found:
         return found
 
@@ -50,11 +48,8 @@ def read(request: AuditRequest, place: Path, session: Any = None) -> Evidence:
 def said(found: Evidence) -> dict[str, Any]:
     """What an audit concludes from, and what it tells the ledger."""
     rows = [
-        ds.dataset(parts, format="parquet", schema=schema).to_table().to_pylist()
-        for parts, schema in (
-            (parts_of(found.directory), schemas.FINDING),
-            (ledger_parts(found.directory), schemas.ITEM),
-        )
+        rows_read(found.stored, found.stored.of(sort), schema).to_pylist()
+        for sort, schema in ((FINDINGS, schemas.FINDING), (ITEMS, schemas.ITEM))
     ]
     lanes = {
         lane: (one.counts, one.fingerprint, one.found and replace(one.found, evidence="", admitted_below=None))

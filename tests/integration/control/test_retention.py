@@ -15,6 +15,7 @@ from recovery_api.domain.retention import Ages
 from recovery_api.models import (
     Audit,
     Event,
+    EvidencePlace,
     Intent,
     LedgerItem,
     LedgerReading,
@@ -32,7 +33,7 @@ from recovery_api.services.intents import intent_take
 from recovery_api.services.refusals import refusal_record
 from recovery_api.services.retention import evidence_retire, records_retire, upkeep_begin
 from tests.integration.control.conftest import FRONTIER, make_pipeline
-from workers.recovery.retention import RETIRE_EVERY, retention_sweep
+from workers.recovery.retention import evidence_sweep, retention_sweep
 
 DAY = dt.timedelta(days=1)
 AGES = Ages(10 * DAY, 60 * DAY, 400 * DAY)
@@ -106,7 +107,7 @@ def test_parts_go_by_age_and_the_newest_stay_with_figures_and_digests(pipeline, 
     old, new = (judged(pipeline, now + DAY * n, written(folder, "audits", str(n)), lost_count=0) for n in (0, 1))
     plans = [planned(pipeline, now + DAY * n, uri=written(folder, "plans", str(n))) for n in (0, 1)]
     later = now + 20 * DAY
-    retention_sweep(later)
+    retention_sweep(later), evidence_sweep(later)
     old.refresh_from_db(), new.refresh_from_db(), plans[0].refresh_from_db(), plans[1].refresh_from_db()
     assert (old.evidence_gone_at, old.evidence_digest, old.obligation_count) == (later, "d", 0)
     assert (new.evidence_gone_at, plans[0].evidence_gone_at, plans[1].evidence_gone_at) == (None, later, None)
@@ -155,10 +156,11 @@ def test_newest_certificate_is_pinned_and_an_older_one_goes_by_age_with_what_was
 ):
     old = recovered(pipeline, now, written(folder, "recoveries", "old"))
     new = recovered(pipeline, now + DAY, written(folder, "recoveries", "new"))
-    claim = written(folder, "recoveries", f"{old.id}-7")
-    kept_claim = written(folder, "recoveries", f"{new.id}-8")
+    claim, kept_claim = (written(folder, "recoveries", f"{one.id}-7") for one in (old, new))
+    for recovery, uri in ((old, claim), (new, kept_claim)):
+        EvidencePlace.objects.create(uri=uri, begun_at=now, kept_at=now, recovery=recovery)
     judged(pipeline, now + 2 * DAY, "newest")
-    retention_sweep(now + 100 * DAY)
+    retention_sweep(now + 100 * DAY), evidence_sweep(now + 100 * DAY)
     assert [one.gone_at is not None for one in recovery_kept(old)] == [True, True]
     assert [one.gone_at for one in recovery_kept(new)] == [None, None]
     assert not Path(claim).exists() and Path(kept_claim).exists()
@@ -185,8 +187,7 @@ def test_parts_are_deleted_again_where_the_worker_died_between_row_and_folder(pi
     judged(pipeline, now, uri), judged(pipeline, now + DAY, "newest")
     assert [one.uri for one in evidence_retire(now + 20 * DAY, AGES)] == [uri]
     assert Path(uri).exists(), "it died here"
-    retention_sweep(now + 20 * DAY + RETIRE_EVERY)
-    assert not Path(uri).exists()
+    assert evidence_sweep(now + 20 * DAY) == 1 and not Path(uri).exists()
     assert evidence_retire(now + 30 * DAY, AGES) == []
 
 
@@ -197,7 +198,7 @@ def test_parts_that_cannot_be_deleted_or_lie_elsewhere_are_not_said_to_be_gone(p
     elsewhere = written(tmp_path_factory.mktemp("before"), "audits", "1")
     audits = [judged(pipeline, now + DAY * n, uri) for n, uri in enumerate((str(stuck), elsewhere, "newest"))]
     later = now + 20 * DAY
-    retention_sweep(later)
+    retention_sweep(later), evidence_sweep(later)
     assert stuck.exists() and Path(elsewhere).exists()
     for audit in audits:
         audit.refresh_from_db()
@@ -208,7 +209,7 @@ def test_parts_that_cannot_be_deleted_or_lie_elsewhere_are_not_said_to_be_gone(p
 def test_worker_without_the_evidence_folder_says_of_nothing_that_it_is_gone(pipeline, now, folder, settings):
     settings.FENCEPOST_EVIDENCE_DIR = folder / "not mounted"
     judged(pipeline, now, str(folder / "audits/0")), judged(pipeline, now + DAY, "newest")
-    retention_sweep(now + 20 * DAY)
+    retention_sweep(now + 20 * DAY), evidence_sweep(now + 20 * DAY)
     assert not Audit.objects.filter(evidence_gone_at__isnull=False).exists()
 
 

@@ -237,7 +237,7 @@ def test_one_audit_a_day_is_in_full(db, now):
 def test_what_said_nothing_new_is_forgotten_after_a_day_and_what_is_told_is_kept(db, now):
     pipeline = make_pipeline("mail", now, options=HOURLY)
     found = [audit for _, audit in lived(now, 40)]
-    assert schedule_forget(pipeline, found[-1].finished_at) == []  # no evidence was written here
+    schedule_forget(pipeline, found[-1].finished_at)
     kept = list(Audit.objects.order_by("finished_at"))
     assert kept[0] == found[0]  # the timeline tells of it
     assert kept[1:] == [one for one in found if one.finished_at >= found[-1].finished_at - DAY]

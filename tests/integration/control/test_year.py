@@ -27,6 +27,7 @@ def test_what_is_kept_of_a_long_time_stays_bounded_and_keeps_the_worst(tmp_path:
     assert max(one.rows["observation"] for one in sizes) <= observed
     assert max(one.rows["audit"] for one in late) - min(one.rows["audit"] for one in late) <= 2 * PIPELINES
     assert max(one.rows["event"] for one in late) <= PIPELINES * 2 * (30 // 7 + 1) + DAYS
+    assert max(one.rows["evidenceplace"] for one in late) == max(one.folders for one in late)
     assert max(one.folders for one in late) - min(one.folders for one in late) <= 2 * PIPELINES
     assert max(one.rows["intent"] for one in late) <= max(one.rows["audit"] for one in late) + PIPELINES
     for pipeline in Pipeline.objects.all():

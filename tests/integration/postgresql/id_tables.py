@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from recovery_api.domain.identity import NO_REUSE
 from recovery_api.domain.verdicts import Total, Verdict, verdict_total
 from tests.integration.postgresql.mapped_tables import Bench
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import AuditRequest, Certified, Evidence, evidence_read
-from workers.evidence.store import parts_of
+from workers.evidence.schemas import FINDING
+from workers.evidence.store import FINDINGS, rows_read
 from workers.recovery.verdicts import lane_verdicts
 from workers.spark.tasks import InProcess
 
@@ -128,5 +127,5 @@ def processed(inboxes: Inboxes, *ids: Any, type_: str = "uuid PRIMARY KEY") -> d
 
 
 def findings(found: Any) -> list[tuple[str, str | None, int]]:
-    rows = [row for part in parts_of(found.directory) for row in pq.read_table(part).to_pylist()]
+    rows = rows_read(found.stored, found.stored.of(FINDINGS), FINDING).to_pylist()
     return sorted(((row["finding"], row["cause"], row["position"]) for row in rows), key=lambda row: row[2])

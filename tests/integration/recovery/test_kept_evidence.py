@@ -16,14 +16,16 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.models import Audit, LedgerItem, LedgerLane
+from recovery_api.selectors.evidence_places import stored_get
 from recovery_api.services.ledger import ledger_decide_below
 from recovery_api.services.tokens import token_create
 from tests.integration.recovery.test_grounds import deliver
 from tests.integration.recovery.test_ledger import commit, deliver_and_delete, numbered_make, purge, take_away
 from tests.integration.recovery.test_schedules import OPTIONS, PERIOD, begins, passes, work
 from tests.integration.recovery.world import World
+from workers.evidence.batch import batch_held
 from workers.evidence.read import evidence_read
-from workers.recovery.ends import evidence_directory, request_make
+from workers.recovery.ends import evidence_place, request_make
 from workers.recovery.verdicts import audit_write
 from workers.spark.tasks import InProcess
 
@@ -57,18 +59,12 @@ def test_a_second_reading_of_the_same_work_keeps_what_the_first_one_told_the_led
     kept_with_evidence_alone(world, 4)
     purge(world, "e3", "e4")
     started_at = timezone.now()
-    request = request_make(world.pipeline, evidence_directory("audits", str(first.intent_id)))
+    request = request_make(world.pipeline, evidence_place("audits", str(first.intent_id)))
     with evidence_read(InProcess(), request, lambda **_: None) as found:
         pass
     second = audit_write(world.pipeline, found, started_at=started_at, is_full=False)
     assert (second.status, second.lost_count) == ("owed", 2), second.says
-    assert second.evidence_uri != first.evidence_uri and Path(first.evidence_uri, "part-00000.parquet").exists()
-
-
-def test_an_attempt_that_recorded_nothing_leaves_no_second_folder(numbered: World) -> None:
-    first = evidence_directory("audits", "one")
-    Path(first, "part-00000.parquet").write_bytes(b"half of it")
-    assert evidence_directory("audits", "one") == first and not list(Path(first).iterdir())
+    assert second.evidence_uri != first.evidence_uri and batch_held(stored_get(first.evidence_uri)) == 2
 
 
 def test_a_scheduled_audit_that_the_ledger_goes_by_is_not_forgotten(deleting: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from recovery_api.models import Audit
 from recovery_api.services.ends import source_update
 from tests.integration.recovery.table_world import TableWorld, table_world_make
 from workers.evidence.read import evidence_read
-from workers.recovery.ends import evidence_directory, request_make, sink_compare
+from workers.recovery.ends import evidence_place, request_make, sink_compare
 from workers.recovery.verdicts import audit_write
 from workers.spark.tasks import InProcess
 
@@ -35,7 +34,7 @@ def audited(world: TableWorld) -> Audit:
     world.until_safe()
     assert not sink_compare(world.pipeline).is_restored, "server, timeline, database and table are the same"
     started_at = timezone.now()
-    request = request_make(world.pipeline, evidence_directory("audits", secrets.token_hex(4)))
+    request = request_make(world.pipeline, evidence_place("audits", "again"))
     with evidence_read(InProcess(), request, lambda **_: None) as found:
         pass
     return audit_write(world.pipeline, found, started_at=started_at, is_full=True)

@@ -35,7 +35,7 @@ class PartWriter:
 
     def __init__(self, folder: Path) -> None:
         for one in (folder.parent, folder):
-            one.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            one.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         self.name = f"{os.urandom(12).hex()}.parquet"
         self._final, self._attempt = folder / self.name, folder / f".{self.name}.writing"
         opened = os.open(self._attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)

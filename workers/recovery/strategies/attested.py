@@ -29,7 +29,7 @@ from workers.evidence.read import Evidence, evidence_read
 from workers.faults import Point, crash_point
 from workers.recovery import outcomes
 from workers.recovery.archiving import batch_archived
-from workers.recovery.ends import capability_of, evidence_check, evidence_directory, request_make, sink_check
+from workers.recovery.ends import capability_of, evidence_check, evidence_place, plan_stored, request_make, sink_check
 from workers.recovery.steering import Asked, unless_asked, wanted_after_pause
 from workers.recovery.strategies.driver import Driver
 from workers.spark.jobs.appending import batch_append
@@ -89,13 +89,15 @@ class AttestedDriver(Driver):
 
     def _read_append(self, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
+        approved = plan_stored(plan)
+        name = f"{self.recovery.id}-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,
-            evidence_directory("recoveries", f"{self.recovery.id}-{self.intent.id}-{self.intent.attempts}"),
+            evidence_place("recoveries", name),
             frontier=part,
             plan=plan,
-            approved=plan.evidence_uri,
-            excluded=unrepresentable_read(plan.evidence_uri),
+            approved=approved,
+            excluded=unrepresentable_read(approved),
         )
         with evidence_read(self.session, request, self.report) as found:
             crash_point(Point.DURING_READ)
@@ -111,6 +113,7 @@ class AttestedDriver(Driver):
                 EventKind.ARMED,
                 " ".join([f"{found.batch_count} events prepared.", archived_says(archived)]).strip(),
                 fields={"armed_count": found.batch_count},
+                evidence=found.stored,
                 data={
                     "count": str(found.batch_count),
                     "digest": found.batch_digest,

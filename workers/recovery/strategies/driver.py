@@ -14,13 +14,14 @@ from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.frontiers import frontier_from_row
 from recovery_api.models import EventKind, Intent, Recovery, RecoveryState
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import recoveries
 from workers.evidence.read import evidence_read
 from workers.recovery import outcomes
-from workers.recovery.ends import evidence_directory, request_make, sink_check
+from workers.recovery.ends import evidence_place, request_make, sink_check
 from workers.recovery.steering import wanted_after_pause
 
 ACTOR = "worker"
@@ -51,7 +52,7 @@ class Driver(ABC):
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,
-            evidence_directory("recoveries", name),
+            evidence_place("recoveries", name),
             frontier=frontier_from_row(self.recovery.frontier),
             plan=self.recovery.plan,
         )
@@ -84,6 +85,7 @@ class Driver(ABC):
         generation: int | None = None,
         fields: Mapping[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
+        evidence: Stored | None = None,
     ) -> None:
         self.report.check_held()
         self.recovery = recoveries.recovery_move(
@@ -97,6 +99,7 @@ class Driver(ABC):
             now=timezone.now(),
             generation=generation,
             data=data,
+            evidence=evidence,
             **dict(fields or {}),
         )
 

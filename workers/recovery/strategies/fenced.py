@@ -34,8 +34,9 @@ from workers.recovery import outcomes, own_claims
 from workers.recovery.archiving import batch_archived
 from workers.recovery.ends import (
     evidence_check,
-    evidence_directory,
+    evidence_place,
     fenced_of,
+    plan_stored,
     request_make,
     sink_check,
 )
@@ -137,14 +138,15 @@ class FencedDriver(Driver):
 
     def _read_fire(self, generation: int, part: Mapping[str, Coordinate]) -> None:
         plan = self.recovery.plan
+        approved = plan_stored(plan)
         request = request_make(
             self.recovery.pipeline,
-            evidence_directory("recoveries", f"{self.recovery.id}-{generation}"),
+            evidence_place("recoveries", f"{self.recovery.id}-{generation}"),
             frontier=part,
             plan=plan,
             generation=generation,
-            approved=plan.evidence_uri,
-            excluded=unrepresentable_read(plan.evidence_uri),
+            approved=approved,
+            excluded=unrepresentable_read(approved),
         )
         with ExitStack() as held:
             found = held.enter_context(evidence_read(self.session, request, self.report))
@@ -192,6 +194,7 @@ class FencedDriver(Driver):
             EventKind.ARMED,
             " ".join([f"{batch.count} events prepared, arm {arm}.", archived_says(archived)]).strip(),
             fields={"armed_count": batch.count},
+            evidence=found.stored,
             data={
                 "arm": arm,
                 "count": str(batch.count),

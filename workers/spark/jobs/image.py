@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.evidence_places import Stored, stored_make
 from recovery_api.domain.images import SAMPLED, ImageCounts, ImageWord, counts_add
 from workers.evidence.folder import folder_error
 from workers.evidence.image_base import base_write
 from workers.evidence.image_spec import MET, ImageSpec, piece_read
 from workers.evidence.kernel.image import MEETING, image_judge
-from workers.evidence.store import part_write
+from workers.evidence.store import FINDINGS, part_write
 from workers.spark.session import engine_errors_mapped, error_rows_raise
 from workers.spark.tasks import InProcess, imports_freeze, session_chosen
 
@@ -31,8 +32,16 @@ SET_ROWS = 1_000_000
 """Rows of all sides that one set of keys is made for: about 120 MB as Arrow."""
 
 MET_DDL = "side tinyint, key_hash binary, position bigint, ordinal bigint, digest binary, error string"
-JUDGED = pa.schema([("set", pa.int64()), ("summary", pa.string()), ("sample", pa.string()), ("error", pa.string())])
-JUDGED_DDL = "set bigint, summary string, sample string, error string"
+JUDGED = pa.schema(
+    [
+        ("set", pa.int64()),
+        ("summary", pa.string()),
+        ("sample", pa.string()),
+        ("written", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+JUDGED_DDL = "set bigint, summary string, sample string, written string, error string"
 _WIRE = pa.schema([(one.name, pa.binary() if one.type == pa.binary(32) else one.type) for one in MET])
 
 
@@ -42,6 +51,7 @@ class ImageMet:
 
     counts: ImageCounts
     sample: list[dict[str, Any]]
+    stored: Stored
 
 
 def image_meet(session: Any, spec: ImageSpec) -> ImageMet:
@@ -54,7 +64,7 @@ def image_meet(session: Any, spec: ImageSpec) -> ImageMet:
         frame = session.range(0, len(spec.pieces), 1, len(spec.pieces)).mapInArrow(_read_with(spec), MET_DDL)
         with engine_errors_mapped():
             judged = _hashed(frame, spec.sets).groupBy("set").applyInArrow(_judge_with(spec), JUDGED_DDL)
-            answers = judged.select("set", "summary", "sample", "error").toArrow().to_pylist()
+            answers = judged.select("set", "summary", "sample", "written", "error").toArrow().to_pylist()
     error_rows_raise(json.loads(one["error"]) for one in answers if one["error"])
     counts = counts_add(ImageCounts(**json.loads(one["summary"])) for one in answers)
     sampled: dict[str, list[dict[str, Any]]] = {word.value: [] for word in ImageWord}
@@ -62,7 +72,8 @@ def image_meet(session: Any, spec: ImageSpec) -> ImageMet:
         for row in json.loads(one["sample"]):
             if len(sampled[row["word"]]) < SAMPLED:
                 sampled[row["word"]].append(row)
-    return ImageMet(counts, [row for rows in sampled.values() for row in rows])
+    written = stored_make(spec.evidence, (row for one in answers for row in json.loads(one["written"])))
+    return ImageMet(counts, [row for rows in sampled.values() for row in rows], written)
 
 
 def _hashed(frame: DataFrame, sets: int) -> DataFrame:
@@ -96,22 +107,26 @@ def _judge_with(spec: ImageSpec) -> Callable[[tuple[Any, ...], pa.Table], pa.Tab
 
 def set_judge(spec: ImageSpec, number: int, rows: pa.Table) -> dict[str, Any]:
     """One set of keys: its findings written, and its summary; or the error that a reading task met, or writing."""
-    answer: dict[str, Any] = {"set": number, "summary": None, "sample": None, "error": None}
+    answer: dict[str, Any] = {"set": number, "summary": None, "sample": None, "written": None, "error": None}
     errors = rows["error"].drop_null()
     if len(errors):
         return answer | {"error": errors[0].as_py()}
     try:
         judged = image_judge(spec.question, rows.select(MEETING.names))
-        part_write(spec.evidence, f"part-{number:05d}", judged.findings)
+        written = part_write(spec.evidence, FINDINGS, number, judged.findings)
         if spec.question.has_base:
-            base_write(spec.evidence, number, judged.base)
+            written += base_write(spec.evidence, number, judged.base)
     except FencepostError as failure:
         return answer | {"error": json.dumps(failure.as_row(), default=str)}
     except OSError as failure:
         if (away := folder_error(failure)) is None:
             raise
         return answer | {"error": json.dumps(away.as_row())}
-    return answer | {"summary": json.dumps(asdict(judged.counts)), "sample": json.dumps(_sample(judged.findings))}
+    return answer | {
+        "summary": json.dumps(asdict(judged.counts)),
+        "sample": json.dumps(_sample(judged.findings)),
+        "written": json.dumps([one.as_row() for one in written]),
+    }
 
 
 def _sample(findings: pa.Table) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Moving an owed batch: what its content is, and staging it at the sink in parallel.
 
-The batch lies in the evidence directory of a reading, one Parquet part a range. A task takes a slice of one part, reads
+The batch lies with the evidence of a reading, one part a range. A task takes a slice of one part, reads
 the content of those coordinates in the reading's own source snapshot, and hands it on as Arrow. Repeating a task
 leaves the same rows: staging is keyed by generation, arm and coordinate.
 """
@@ -8,28 +8,30 @@ leaves the same rows: staging is keyed by generation, arm and coordinate.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from recovery_api.domain.conditions import LATER_KEYS_NAMED, LaterKeys
+from recovery_api.domain.evidence_places import Stored, written_from_row
 from workers.connectors.protocols.record import OrderedRecord
 from workers.evidence import schemas
 from workers.evidence.archive.contents import contents_read
-from workers.evidence.batch import Slice, batch_of_part, slices_of
+from workers.evidence.batch import UNREPRESENTABLE, Slice, batch_of_part, slices_of
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.read import Evidence
-from workers.evidence.store import part_write
-from workers.spark.session import engine_errors_mapped
+from workers.evidence.store import part_write, rows_read
+from workers.spark.session import engine_errors_mapped, error_rows_raise
+from workers.spark.stored import stored_frame
 from workers.spark.tasks import InProcess, session_chosen, summary_row, tasks_run
 
 SLICES_A_TASK = 2
 """A task costs 0.1 s before it begins, and staging a slice little more."""
-LATER_KEYS = "later_keys"
+LATER_KEYS = "later-keys"
+KEYS = pa.schema([("key", pa.string())])
 SAMPLE_ROWS = 5
 SAMPLE_CHARACTERS = 200
 
@@ -47,32 +49,39 @@ def batch_inspect(session: Any, evidence: Evidence) -> dict[str, Any]:
     """What the batch's content is: `bytes`, a `sample` of rows cut short, and how many events the sink cannot represent.
 
     The coordinates of those are written beside the evidence (`unrepresentable_read`), and so, where the sink's effect
-    needs order, are the keys with a later accepted event (`later_keys_count`).
+    needs order, are the keys with a later accepted event (`later_keys_count`): `stored` is the evidence with both.
     """
     work = slices_of(evidence)
     spec = evidence.spec
-    rows = tasks_run(session, len(work), _over_slices(spec, work, lambda piece: _inspect(spec, piece)))
+    rows = tasks_run(
+        session, len(work), _over_slices(spec, work, lambda piece: _inspect(spec, piece, work.index(piece)))
+    )
     return {
+        "stored": evidence.stored.with_(written_from_row(one) for row in rows for one in row["written"]),
         "bytes": sum(row["bytes"] for row in rows),
         "unrepresentable": sum(row["unrepresentable"] for row in rows),
         "sample": [line for row in rows for line in row["sample"]][:20],
     }
 
 
-def later_keys_count(session: Any, directory: str) -> LaterKeys:
+def later_keys_count(session: Any, stored: Stored) -> LaterKeys:
     """Over the slices of a batch's inspection: the keys that have a later accepted event, each counted once."""
-    found = Path(directory) / LATER_KEYS
-    if not found.exists():
+    objects = stored.of(LATER_KEYS)
+    if not objects:
         return LaterKeys()
     engine = session_chosen(session)
     if isinstance(engine, InProcess):
-        held = ds.dataset(sorted(map(str, found.glob("*.parquet"))), format="parquet").to_table(columns=["key"])
-        named = sorted(held["key"].unique().to_pylist())
+        named = sorted(rows_read(stored, objects, KEYS)["key"].unique().to_pylist())
         return LaterKeys(len(named), tuple(named[:LATER_KEYS_NAMED]))
-    keys = engine.read.parquet(str(found.resolve())).select("key").distinct()
-    first = keys.orderBy("key").limit(LATER_KEYS_NAMED).select("key")
     with engine_errors_mapped():
-        return LaterKeys(keys.count(), tuple(first.toArrow()["key"].to_pylist()))
+        keys = stored_frame(engine, stored, LATER_KEYS, KEYS).select("key", "error").distinct().persist()
+        try:
+            met = keys.filter("error IS NOT NULL").select("error").toArrow()
+            error_rows_raise(json.loads(text) for text in met["error"].to_pylist())
+            first = keys.orderBy("key").limit(LATER_KEYS_NAMED).select("key")
+            return LaterKeys(keys.count(), tuple(first.toArrow()["key"].to_pylist()))
+        finally:
+            keys.unpersist()
 
 
 def _over_slices(
@@ -96,7 +105,7 @@ def _stage(spec: MeetSpec, piece: Slice, generation: int, arm: int) -> dict[str,
     return {"staged": spec.fired_into.fenced().stage(generation, arm, content)}
 
 
-def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
+def _inspect(spec: MeetSpec, piece: Slice, number: int) -> dict[str, Any]:
     delivery, record = spec.fired_into.delivery(), spec.sink.record()
     total = 0
     sample: list[dict[str, Any]] = []
@@ -116,16 +125,10 @@ def _inspect(spec: MeetSpec, piece: Slice) -> dict[str, Any]:
                 for row, content in zip(short.drop_columns(["content"]).to_pylist(), cut.to_pylist(), strict=True)
             ]
     table = pa.Table.from_batches(refused, schema=schemas.COORDINATE) if refused else schemas.COORDINATE.empty_table()
-    _write_beside(spec, piece, "unrepresentable", table)
+    written = part_write(spec.evidence, UNREPRESENTABLE, number, table)
     if sent:
         assert isinstance(record, OrderedRecord)
         later = record.later_accepted(spec.sink_reading, piece.lane, pa.Table.from_batches(sent))
-        _write_beside(spec, piece, LATER_KEYS, pa.table({"key": later}))
-    return {"bytes": total, "unrepresentable": table.num_rows, "sample": sample}
-
-
-def _write_beside(spec: MeetSpec, piece: Slice, what: str, table: pa.Table) -> None:
-    if table.num_rows:
-        directory = Path(spec.evidence) / what
-        directory.mkdir(exist_ok=True)
-        part_write(str(directory), f"part-{piece.part:05d}-{piece.offset:09d}", table)
+        written += part_write(spec.evidence, LATER_KEYS, number, pa.table({"key": later}, schema=KEYS))
+    told = [one.as_row() for one in written]
+    return {"written": told, "bytes": total, "unrepresentable": table.num_rows, "sample": sample}

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
@@ -21,7 +21,7 @@ KIT_VERSION = 5
 FOLLOWED_INDEX = "record_by_transaction"
 """The record's index by which what is new in it is found. Nothing that the kit decides rests on it."""
 
-_HERE = Path(__file__).parent
+_HERE = resources.files(__name__)
 _PARTS = ("schema", "digest", "locks", "admission", "claim", "fire", "reading", "guards", "grants")
 # The payload's digest, step by step, of the variables op, key and content. Absent content is the empty text, a delete's
 # null; numbers lose trailing fractional zeros, looked for where there is a point at all.
@@ -89,7 +89,7 @@ def part_read(part: str) -> str:
 
 def parts_all() -> list[str]:
     """The names of today's parts, whichever effect they serve."""
-    return sorted(path.stem for path in _HERE.glob("*.sql"))
+    return sorted(path.name.removesuffix(".sql") for path in _HERE.iterdir() if path.name.endswith(".sql"))
 
 
 def part_frozen(part: str) -> str:

@@ -16,7 +16,7 @@ from functools import cache
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.sinks.kit import FOLLOWED_INDEX, kit_sql, quoted, text
 from workers.connectors.sinks.kit.facts import Installed, KeyType
-from workers.connectors.sinks.kit.releases import FOLDER, Release, releases_of
+from workers.connectors.sinks.kit.releases import RELEASED, Release, releases_of
 
 REFERENCE_WAIT_SECONDS = 37
 """The wait that the facts were made with; the one that was installed is put in its place."""
@@ -63,7 +63,7 @@ class Difference:
 @cache
 def facts_of(release: str, effect: str) -> Mapping[str, str]:
     """The facts of a release with this effect (none, target, function). Raises: LookupError where none were made."""
-    rows = json.loads((FOLDER / "facts.json").read_text(encoding="utf-8"))
+    rows = json.loads((RELEASED / "facts.json").read_text(encoding="utf-8"))
     facts: dict[str, str] = {}
     for row in rows:  # each says what changed since the one before it
         for name in row["gone"]:

@@ -17,13 +17,17 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from recovery_api.domain.kinds.postgresql_kit import Effect, KitOptions
 from workers.connectors.sinks.kit import KIT_VERSION, TODAY, KitText, kit_sql, part_frozen, parts_all
 
+RELEASED = resources.files(__package__) / "released"
+"""Read from wherever the package lies: an executor has it in an archive."""
 FOLDER = Path(__file__).parent / "released"
+"""Where a new release is written, in a working copy."""
 REFERENCE_EFFECTS: Mapping[str, Effect] = {
     "none": Effect(),
     "content": Effect("target", "public", "letters", key="id", content="body"),
@@ -48,7 +52,7 @@ class Release:
 @cache
 def releases() -> tuple[Release, ...]:
     """Every release, the oldest first."""
-    rows: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+    rows: list[dict[str, Any]] = json.loads((RELEASED / "index.json").read_text(encoding="utf-8"))
     return tuple(map(_release, rows))
 
 
@@ -72,7 +76,7 @@ def release_freeze(again: bool = False) -> str:
 
     `again` replaces the newest release, which is right only until somebody has installed it.
     """
-    rows: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+    rows: list[dict[str, Any]] = json.loads((RELEASED / "index.json").read_text(encoding="utf-8"))
     renderings = renderings_make(TODAY)
     if rows[-1]["version"] == KIT_VERSION:
         if rows[-1]["renderings"] == renderings:
@@ -114,7 +118,7 @@ def _release(row: Mapping[str, Any]) -> Release:
     files: Mapping[str, str] = row["files"]
 
     def read(part: str) -> str:
-        return (FOLDER / "parts" / f"{files[part]}.sql").read_text(encoding="utf-8")
+        return (RELEASED / "parts" / f"{files[part]}.sql").read_text(encoding="utf-8")
 
     text = KitText(
         row["version"],

@@ -1,0 +1,53 @@
+"""What keeps evidence from being something else than was written, or from going while something rests on it."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+STORE = "tests/unit/test_evidence_store.py"
+BUCKET = "tests/integration/recovery/test_bucket.py"
+
+GUARDS = (
+    Guard(
+        "evidence whose bytes were altered is read",
+        "workers/evidence/store.py",
+        "    if hashlib.sha256(body).hexdigest() != written.digest:\n",
+        "    if False:\n",
+        (f"{STORE}::test_a_part_half_written_altered_or_gone_is_never_read",),
+    ),
+    Guard(
+        "an object grows beyond one PUT",
+        "workers/evidence/store.py",
+        "            if self._open.size + 2 * GROUP_BYTES > PUT_BYTES:\n",
+        "            if False:\n",
+        (f"{STORE}::test_what_was_written_is_read_back_and_no_object_is_larger_than_one_put",),
+    ),
+    Guard(
+        "a store that is away is taken for evidence that is gone",
+        "workers/evidence/places.py",
+        "        raise EvidenceUnwritable(where, reason) from error\n",
+        "        raise FileNotFoundError(where) from error\n",
+        (f"{STORE}::test_a_bucket_that_answers_503_to_readers_is_no_part_that_is_gone",),
+    ),
+    Guard(
+        "a key of the bucket stands in the setting",
+        "recovery_api/domain/evidence_places.py",
+        '        if name in SECRETS and not value.startswith(("env:", "file:")):\n',
+        "        if False:\n",
+        (f"{STORE}::test_an_address_that_cannot_be_used_is_refused_without_its_secret",),
+    ),
+    Guard(
+        "the sweep takes what a manifest names",
+        "workers/recovery/retention.py",
+        "                if name not in named and changed_at < before:\n",
+        "                if changed_at < before:\n",
+        (f"{BUCKET}::test_what_nothing_rests_on_goes_within_a_day_and_what_a_manifest_names_stays",),
+    ),
+    Guard(
+        "a place that the sweep took is kept all the same",
+        "recovery_api/services/evidence_places.py",
+        "    if not mine.update(**kept):\n",
+        "    mine.update(**kept)\n    if False:\n",
+        (f"{BUCKET}::test_what_nothing_rests_on_goes_within_a_day_and_what_a_manifest_names_stays",),
+    ),
+)
