@@ -172,13 +172,17 @@ def _write(pages: dict[str, Page], telling: Telling, now: datetime) -> Telling:
     groups = [page.group for page in pages.values()]
     stored, used = members_of(groups), destinations_used(groups)
     mine = {alert.pk: alert for alert in telling.touched}
+    told_now: dict[object, list[Alert]] = {}
+    for alert in mine.values():
+        if alert.told == Told.FIRING:
+            told_now.setdefault(alert.group_id, []).append(alert)
     abouts = abouts_get()
     drafts: list[tuple[Draft, Sequence[int]]] = []
     for page in pages.values():
         group = page.group
         kept = [one for one in stored.get(group.pk, []) if one.pk not in mine]
-        members = kept + [one for one in mine.values() if one.group_id == group.pk and one.told == Told.FIRING]
-        members = [one for one in members if one not in page.lost]
+        lost = {one.pk for one in page.lost}
+        members = [one for one in (*kept, *told_now.get(group.pk, [])) if one.pk not in lost]
         way, due_since = Way.from_text(group.way), page.due_since or now
         if page.old_key:
             note = "It pages anew: it became worse, or its acknowledgement ended."
