@@ -256,6 +256,10 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATIONS": False,
     "ENUM_NAME_OVERRIDES": {
+        "AlertCause": "recovery_api.serializers.alerts.CAUSES",
+        "AlertSeverity": "recovery_api.serializers.alerts.SEVERITIES",
+        "AlertState": "recovery_api.serializers.alerts.ALERT_STATES",
+        "DeliveryState": "recovery_api.serializers.alerts.DELIVERY_STATES",
         "AuditStatus": "recovery_api.models.AuditStatus",
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",

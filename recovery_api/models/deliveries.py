@@ -50,6 +50,7 @@ class Destination(models.Model):
 class Route(models.Model):
     """Which alerts a destination is told of (domain.alerts.routing.Route)."""
 
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     position = models.IntegerField()
     destination = models.ForeignKey(Destination, on_delete=models.PROTECT, related_name="routes")
     least = models.CharField(max_length=10, choices=choices(Severity), default=Severity.WARNING.value)

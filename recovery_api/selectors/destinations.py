@@ -37,9 +37,12 @@ def route_list() -> QuerySet[Route]:
     return Route.objects.select_related("destination").filter(destination__retired_at__isnull=True)
 
 
-def route_get(route_id: int | str) -> Route:
+def route_get(route_id: UUID | str) -> Route:
     """Raises: NotFound."""
-    found = route_list().filter(pk=route_id).first() if str(route_id).isascii() and str(route_id).isdigit() else None
+    try:
+        found = route_list().filter(pk=route_id).first()
+    except ValidationError:
+        found = None
     if found is None:
         raise NotFound(f"Route {route_id}", "the control database", "List them: manage.py destinations routes.")
     return found
@@ -49,7 +52,7 @@ def routes_standing() -> list[Ruled]:
     """Those of destinations in use and turned on, for the domain's question."""
     return [
         Ruled(
-            key=one.pk,
+            key=str(one.pk),
             position=one.position,
             destination=one.destination_id,
             least=Severity(one.least),

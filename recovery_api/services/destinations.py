@@ -119,7 +119,7 @@ def route_add(
             created_at=now,
             created_by=actor,
         )
-        _tell(f"A route to {destination.name} was added: {route_says(row)}.", actor, now, {"route": row.pk})
+        _tell(f"A route to {destination.name} was added: {route_says(row)}.", actor, now, {"route": str(row.pk)})
     return row
 
 

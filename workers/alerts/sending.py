@@ -12,16 +12,19 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
+from urllib3.response import HTTPResponse
 
 from recovery_api.domain.alerts.addresses import Network, address_refusal, plain
 from recovery_api.domain.alerts.outbox import REQUEST_SECONDS, Answer, answer_of
 from recovery_api.domain.visible import visible
 
 CONNECT_SECONDS = 4.0
+ADDRESSES_TRIED = 3
 EXCERPT_BYTES = 2_000
 AGENT = "Fencepost"
 
@@ -43,7 +46,8 @@ class Sender:
         kind = _checked_https(self.allowed) if parts.scheme == "https" else _checked_http(self.allowed)
         connection = kind(parts.hostname or "", port=parts.port, timeout=CONNECT_SECONDS)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        watch = threading.Timer(self.seconds, _cut, [connection])
+        is_over = threading.Event()
+        watch = threading.Timer(self.seconds, _cut, [connection, is_over])
         watch.daemon = True
         watch.start()
         try:
@@ -58,17 +62,22 @@ class Sender:
                 preload_content=False,
             )
             response = connection.getresponse()
-            text = response.read(EXCERPT_BYTES, decode_content=False) or b""
-            excerpt = visible(text.decode("utf-8", "replace"))
-            return answer_of(response.status, excerpt, response.headers.get("Retry-After", ""))
+            return answer_of(response.status, _excerpt(response), response.headers.get("Retry-After", ""))
         except AddressRefused as error:
             return Answer(0, str(error), is_final=True)
-        except (TimeoutError, HTTPError, OSError, ValueError) as error:
-            is_over = not watch.is_alive() or isinstance(error, TimeoutError)
-            return Answer(0, f"did not answer within {self.seconds:.0f} s" if is_over else _said(error))
+        except (TimeoutError, HTTPError, HTTPException, OSError, ValueError) as error:
+            is_late = is_over.is_set() or isinstance(error, TimeoutError)
+            return Answer(0, f"did not answer within {self.seconds:g} s" if is_late else _said(error))
         finally:
             watch.cancel()
             connection.close()
+
+
+def _excerpt(response: HTTPResponse) -> str:
+    """The beginning of the body. The status was the answer: a body that drips or breaks off changes nothing of it."""
+    with contextlib.suppress(HTTPError, HTTPException, OSError, ValueError):
+        return visible((response.read(EXCERPT_BYTES, decode_content=False) or b"").decode("utf-8", "replace"))
+    return ""
 
 
 def socket_open(host: str, port: int, allowed: Sequence[Network], seconds: float, is_plain: bool) -> socket.socket:
@@ -81,7 +90,7 @@ def socket_open(host: str, port: int, allowed: Sequence[Network], seconds: float
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise OSError(f"its name {host} cannot be resolved") from error
-    for _, _, _, _, place in found:
+    for _, _, _, _, place in found[:ADDRESSES_TRIED]:
         address = str(place[0])
         if refusal := address_refusal(address, allowed):
             problem = AddressRefused(refusal)
@@ -117,8 +126,9 @@ def _opened(connection: HTTPConnection, allowed: Sequence[Network], *, is_plain:
     return opened
 
 
-def _cut(connection: HTTPConnection) -> None:
+def _cut(connection: HTTPConnection, is_over: threading.Event) -> None:
     """At the deadline: whoever waits for this socket waits no longer."""
+    is_over.set()
     opened = connection.sock
     if opened is not None:
         with contextlib.suppress(OSError):

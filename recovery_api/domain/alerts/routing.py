@@ -18,7 +18,7 @@ class Route:
     """`position`: where it stands. `least`: the least severity that it takes. `causes` empty: every one. `labels`: all must be
     the alert's. `goes_on`: the next route that fits is told, too."""
 
-    key: int
+    key: str
     position: int
     destination: int
     least: Severity = Severity.WARNING

@@ -162,7 +162,7 @@ def test_redirects_are_not_followed(receiver):
 def test_an_endpoint_that_hangs_is_left_after_its_time(receiver):
     receiver.hangs = threading.Event()
     answer = Sender(networks_parse(["127.0.0.1"]), seconds=0.5).send(receiver.url, b"{}", {})
-    assert answer.problem == "did not answer within 0 s" and not answer.is_final
+    assert answer.problem == "did not answer within 0.5 s" and not answer.is_final
 
 
 def test_a_private_address_is_refused_at_the_connection_unless_it_is_named(receiver, monkeypatch):

@@ -85,10 +85,10 @@ def test_a_worse_state_breaks_through_an_acknowledgement_and_not_through_a_mute(
 
 def test_the_first_route_that_fits_is_told_and_the_rest_are_spares() -> None:
     routes = [
-        Route(1, 1, destination=10, least=Severity.CRITICAL, labels={"team": "a"}, goes_on=True),
-        Route(2, 2, destination=20, least=Severity.ERROR),
-        Route(3, 3, destination=30),
-        Route(4, 4, destination=40, causes=frozenset({"kit_outdated"})),
+        Route("1", 1, destination=10, least=Severity.CRITICAL, labels={"team": "a"}, goes_on=True),
+        Route("2", 2, destination=20, least=Severity.ERROR),
+        Route("3", 3, destination=30),
+        Route("4", 4, destination=40, causes=frozenset({"kit_outdated"})),
     ]
     assert way_of(Cause.OWED, Severity.CRITICAL, {"team": "a"}, routes) == Way((10, 20), (30,))
     assert way_of(Cause.OWED, Severity.CRITICAL, {}, routes) == Way((20,), (30,))
