@@ -74,6 +74,16 @@ def _secret_key() -> str:
         return ""
 
 
+# Alerts (docs/alerts.md). Only the pager sends: the web process holds no destination's secret, and needs none of these
+# but the address of its own pages, which messages point at.
+FENCEPOST_URL = env.str("FENCEPOST_URL", default="")
+FENCEPOST_HEARTBEAT_URL = env.str("FENCEPOST_HEARTBEAT_URL", default="")
+FENCEPOST_ALERT_PRIVATE_ADDRESSES = env.list("FENCEPOST_ALERT_PRIVATE_ADDRESSES", default=[])
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("FENCEPOST_MAIL_FROM", default="fencepost@localhost")
+FENCEPOST_HAS_MAIL = bool(env.str("EMAIL_URL", default=""))
+
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = _secret_key()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -247,6 +257,10 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATIONS": False,
     "ENUM_NAME_OVERRIDES": {
+        "AlertCause": "recovery_api.serializers.alerts.CAUSES",
+        "AlertSeverity": "recovery_api.serializers.alerts.SEVERITIES",
+        "AlertState": "recovery_api.serializers.alerts.ALERT_STATES",
+        "DeliveryState": "recovery_api.serializers.alerts.DELIVERY_STATES",
         "AuditStatus": "recovery_api.models.AuditStatus",
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",

@@ -10,9 +10,14 @@ from django.http import HttpRequest
 
 from recovery_api.models import (
     AcknowledgedOmission,
+    Alert,
+    AlertGroup,
+    AlertLine,
     ArchivePart,
     Audit,
     Claim,
+    Delivery,
+    Destination,
     Drill,
     Event,
     EventContent,
@@ -26,6 +31,7 @@ from recovery_api.models import (
     LedgerItem,
     LedgerLane,
     LedgerReading,
+    Mute,
     Observation,
     OmissionPreview,
     Pipeline,
@@ -34,6 +40,7 @@ from recovery_api.models import (
     Recovery,
     RefusalCount,
     RememberedAnswer,
+    Route,
     Schedule,
     Sink,
     Source,
@@ -102,6 +109,16 @@ COLUMNS: dict[type[models.Model], tuple[tuple[str, ...], tuple[str, ...]]] = {
     RememberedAnswer: (("key", "person", "status", "created_at", "expires_at"), ("status",)),
     Finding: (("number", "audit", "plan", "finding", "cause", "lane", "position", "ordinal"), ("finding",)),
     EventContent: (("intent", "kept_until"), ()),
+    Alert: (
+        ("cause", "subject", "severity", "opened_at", "resolved_at", "told", "acknowledged_until", "muted_until"),
+        ("cause", "severity", "told"),
+    ),
+    AlertGroup: (("cause", "end", "way", "severity", "round", "opened_at", "closed_at"), ("cause",)),
+    AlertLine: (("alert", "at", "change", "actor", "says"), ("change",)),
+    Mute: (("by", "value", "cause", "until", "created_by", "ended_at"), ("by",)),
+    Destination: (("name", "shape", "address", "disabled_at", "retired_at"), ("shape",)),
+    Route: (("position", "destination", "least", "causes", "labels", "goes_on"), ("least",)),
+    Delivery: (("number", "destination", "kind", "state", "created_at", "sent_at", "attempts", "is_late"), ("state",)),
     Event: (("id", "at", "kind", "actor", "pipeline", "generation", "says"), ("kind",)),
 }
 """Each table's columns in its list, and those it is filtered by."""

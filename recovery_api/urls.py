@@ -7,8 +7,10 @@ from django.urls import path, re_path
 import recovery_api.converters  # noqa: F401  registers `end_name`
 from recovery_api.views import (
     about,
+    alerts,
     archives,
     audits,
+    destinations,
     ends,
     event_reads,
     events,
@@ -118,6 +120,27 @@ urlpatterns = [
         recoveries.RecoveryCertificate.as_view(),
         name="api-recovery-certificate",
     ),
+    path("alerts", alerts.Alerts.as_view(), name="api-alerts"),
+    path("alerts/<uuid:alert_id>", alerts.AlertOne.as_view(), name="api-alert"),
+    path("alerts/<uuid:alert_id>/acknowledge", alerts.AlertAcknowledge.as_view(), name="api-alert-acknowledge"),
+    path("alerts/<uuid:alert_id>/give-back", alerts.AlertGiveBack.as_view(), name="api-alert-give-back"),
+    path("mutes", alerts.Mutes.as_view(), name="api-mutes"),
+    path("mutes/<uuid:mute_id>/end", alerts.MuteEnd.as_view(), name="api-mute-end"),
+    path("destinations", destinations.Destinations.as_view(), name="api-destinations"),
+    path("destinations/<end_name:name>", destinations.DestinationOne.as_view(), name="api-destination"),
+    path("destinations/<end_name:name>/test", destinations.DestinationTest.as_view(), name="api-destination-test"),
+    path("destinations/<end_name:name>/turn-on", destinations.DestinationOn.as_view(), name="api-destination-turn-on"),
+    path(
+        "destinations/<end_name:name>/turn-off", destinations.DestinationOff.as_view(), name="api-destination-turn-off"
+    ),
+    path(
+        "destinations/<end_name:name>/retire", destinations.DestinationRetire.as_view(), name="api-destination-retire"
+    ),
+    path("routes", destinations.Routes.as_view(), name="api-routes"),
+    path("routes/<uuid:route_id>", destinations.RouteOne.as_view(), name="api-route"),
+    path("deliveries", destinations.Deliveries.as_view(), name="api-deliveries"),
+    path("deliveries/<uuid:delivery_id>", destinations.DeliveryOne.as_view(), name="api-delivery"),
+    path("deliveries/<uuid:delivery_id>/again", destinations.DeliveryAgain.as_view(), name="api-delivery-again"),
     path("events", events.Events.as_view(), name="api-events"),
     path("intents", intents.Intents.as_view(), name="api-intents"),
     path("intents/<uuid:intent_id>", intents.IntentOne.as_view(), name="api-intent"),

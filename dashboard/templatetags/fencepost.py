@@ -36,6 +36,7 @@ from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.looks import look_of
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.samples import report_for
+from recovery_api.selectors.alerts import OpenCount, open_count
 
 register = template.Library()
 
@@ -145,6 +146,14 @@ def columns(*names: str) -> dict[str, Any]:
 def may(context: RequestContext, route: str, method: str = "GET") -> Allowed:
     """Whether whoever looks may use a route."""
     return person_may(context["request"], route, method)
+
+
+@register.simple_tag(takes_context=True)
+def open_alerts(context: RequestContext) -> OpenCount | None:
+    """How many alerts are open, for the bar. None: whoever looks may not see them."""
+    if not person_may(context["request"], "alert-list", "GET"):
+        return None
+    return open_count(timezone.now())
 
 
 @register.inclusion_tag("components/post.html", takes_context=True)

@@ -79,6 +79,8 @@ class EventKind(StrEnum):
     ACCESS_DENIED = "access denied", "Somebody asked for what their roles do not allow.", Listed.REFUSAL
     TOKEN_CHANGED = "token changed", "An API token was made or revoked."  # nosec B105 # a name, no secret
     DRILL_REQUESTED = "drill requested", "Somebody, or a schedule, asked a sink to prove what its recoveries rest on."
+    ALERT_ACKNOWLEDGED = "alert acknowledged", "Somebody took an alert over until a moment, or gave it back."
+    ALERTING_CHANGED = "alerting changed", "A destination, a route or a mute was made, changed or ended."
     DRILL_RECORDED = "drill recorded", "A drill ended: passed, failed with its evidence, or not applicable."
 
 

@@ -1,8 +1,10 @@
 """The control plane's tables. Invariants are constraints whose names read as sentences; nothing works in `save()`."""
 
+from recovery_api.models.alerts import Alert, AlertGroup, AlertLine, Mute
 from recovery_api.models.archives import ArchivePart
 from recovery_api.models.audits import Audit, AuditStatus
 from recovery_api.models.blocks import LedgerBlock, LedgerReading
+from recovery_api.models.deliveries import Delivery, Destination, Route
 from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
@@ -36,11 +38,16 @@ __all__ = [
     "LIVE_STATES",
     "WAITING_STATES",
     "AcknowledgedOmission",
+    "Alert",
+    "AlertGroup",
+    "AlertLine",
     "ArchivePart",
     "Audit",
     "AuditStatus",
     "Claim",
     "ClaimState",
+    "Delivery",
+    "Destination",
     "Drill",
     "DrillState",
     "End",
@@ -61,6 +68,7 @@ __all__ = [
     "LedgerItem",
     "LedgerLane",
     "LedgerReading",
+    "Mute",
     "Observation",
     "OmissionPreview",
     "Pipeline",
@@ -72,6 +80,7 @@ __all__ = [
     "RecoveryState",
     "RefusalCount",
     "RememberedAnswer",
+    "Route",
     "Schedule",
     "Sink",
     "Source",

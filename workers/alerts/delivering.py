@@ -1,0 +1,134 @@
+"""One delivery, from its row to its destination's answer. Secrets are read here, used, and never kept."""
+
+from __future__ import annotations
+
+import smtplib
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
+
+from recovery_api.domain.alerts.addresses import networks_parse, url_check
+from recovery_api.domain.alerts.messages import Message
+from recovery_api.domain.alerts.outbox import Answer
+from recovery_api.domain.alerts.shapes.base import Shape
+from recovery_api.domain.alerts.shapes.mail import mail
+from recovery_api.domain.alerts.shapes.requests import REQUESTS
+from recovery_api.domain.errors import FencepostError
+from recovery_api.models import Delivery
+from recovery_api.selectors.clock import now_get
+from recovery_api.services.deliveries import deliveries_take, delivery_record
+from workers.alerts.sending import Sender
+from workers.connectors.credentials import credential_resolve
+
+AT_ONCE = 16
+AT_ONCE_EACH = 4
+"""Of one destination: a hanging one holds no more of the pager's threads."""
+REFERENCES = ("env:", "file:")
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What a thread needs to send one delivery: no database."""
+
+    delivery: Delivery
+    shape: Shape
+    address: str
+    secret: str
+    message: Message
+
+
+class Deliverer:
+    """Sends what is due in threads of its own; rows are taken and written by whoever calls it, in one thread."""
+
+    def __init__(self, name: str, sender: Sender | None = None) -> None:
+        self.name = name
+        self.sender = sender or Sender(networks_parse(settings.FENCEPOST_ALERT_PRIVATE_ADDRESSES))
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="deliver")
+        self._running: dict[Future[tuple[Answer, float]], Delivery] = {}
+
+    def turn(self, seconds: float) -> int:
+        """Takes what is due, as far as there are threads, and writes down what came back within so many seconds. How many came back."""
+        free = AT_ONCE - len(self._running)
+        busy: dict[int, int] = {}
+        for one in self._running.values():
+            busy[one.destination_id] = busy.get(one.destination_id, 0) + 1
+        if free > 0:
+            for row in deliveries_take(self.name, now_get(), free, AT_ONCE_EACH, busy):
+                self._running[self._threads.submit(deliver, row, self.sender)] = row
+        if not self._running:
+            return 0
+        done, _ = wait(self._running, timeout=seconds, return_when="FIRST_COMPLETED")
+        for future in done:
+            answer, took = future.result()
+            delivery_record(self._running.pop(future), answer, took, now_get())
+        return len(done)
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._running)
+
+    def close(self) -> None:
+        """What is still under way is left: another pager takes it once its time is over."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def deliver(delivery: Delivery, sender: Sender) -> tuple[Answer, float]:
+    """The destination's answer, and how many seconds it took. Whatever goes wrong is an answer, and tried again."""
+    began = time.monotonic()
+    try:
+        answer = _send(delivery, sender)
+    except (
+        FencepostError
+    ) as error:  # a reference that cannot be resolved: mended in the environment, so it is tried again
+        answer = Answer(0, f"was not sent: {error}")
+    except Exception as error:  # the outermost edge of a thread: recorded with the delivery
+        answer = Answer(0, f"failed: {type(error).__name__}")
+    return answer, time.monotonic() - began
+
+
+def _send(delivery: Delivery, sender: Sender) -> Answer:
+    destination = delivery.destination
+    shape, message = Shape(destination.shape), Message.from_row(delivery.message)
+    address = resolved(destination.address)
+    now = datetime.now(UTC)
+    if shape is Shape.EMAIL:
+        return _mail(address.split(","), message, now)
+    secret = resolved(destination.secret)
+    request = REQUESTS[shape](message, secret, now)
+    return sender.send(
+        url_check(address, "address").rstrip("/" if request.path else "") + request.path, request.body, request.headers
+    )
+
+
+def resolved(text: str) -> str:
+    """What a reference holds; any other text as it stands."""
+    return credential_resolve(text).strip() if text.startswith(REFERENCES) else text
+
+
+def _mail(to: Sequence[str], message: Message, now: datetime) -> Answer:
+    """Through Django's backend (EMAIL_URL of the pager)."""
+    if (
+        not settings.FENCEPOST_HAS_MAIL
+        and "smtp" not in settings.EMAIL_BACKEND
+        and "locmem" not in settings.EMAIL_BACKEND
+    ):
+        return Answer(0, "was not sent: EMAIL_URL is not set where the pager runs")
+    made = mail(message, now)
+    recipients = [one.strip() for one in to if one.strip()]
+    try:
+        with get_connection() as connection:
+            sent = EmailMessage(
+                made.subject, made.text, None, recipients, headers=made.headers, connection=connection
+            ).send()
+    except smtplib.SMTPRecipientsRefused:
+        return Answer(0, "no recipient was taken", is_final=True)
+    except (smtplib.SMTPException, OSError) as error:
+        return Answer(0, f"the mail server did not take it: {type(error).__name__}")
+    return (
+        Answer(250, "", f"{sent} message to {len(recipients)}") if sent else Answer(0, "the mail server took nothing")
+    )

@@ -1,0 +1,127 @@
+"""The pager: evaluates, delivers, and says to an outside monitor that it did. It needs the control database and nothing else.
+
+The law: a heartbeat leaves only after a whole evaluation was committed and while no page is older than a bound, so that its
+absence tells of everything that could keep a page from leaving: this process, the database, a destination that takes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+
+from recovery_api.domain.alerts.outbox import Answer
+from recovery_api.models import Event
+from recovery_api.selectors.alerts import evaluated_at
+from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.destinations import deliveries_due, deliveries_overdue
+from recovery_api.services.alerts import Evaluated, alerts_evaluate
+from workers.alerts.delivering import Deliverer, resolved
+from workers.alerts.reaching import reached_get
+from workers.connectors.sinks.kit import KIT_VERSION
+
+logger = logging.getLogger(__name__)
+
+TURN_SECONDS = 1.0
+EVALUATED_EVERY_SECONDS = 15.0
+"""So often at least; sooner whenever the timeline has something new."""
+REACHED_EVERY_SECONDS = 15.0
+HEARTBEAT_EVERY_SECONDS = 30.0
+EVALUATION_BOUND = timedelta(seconds=60)
+PAGE_BOUND = timedelta(seconds=120)
+FAILED_WAIT_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Beat:
+    """Whether the monitor was told. `says`: why not, or what it answered."""
+
+    was_sent: bool
+    says: str
+
+
+class Pager:
+    """One process. Several may run: one of them evaluates at a time, and each delivery is taken by one."""
+
+    def __init__(self) -> None:
+        self.name = f"{socket.gethostname()}/{os.getpid()}"
+        self.deliverer = Deliverer(self.name)
+        self._stop = threading.Event()
+        self._evaluated_at = self._reached_at = self._beat_at = float("-inf")
+        self._reached = {}  # type: ignore[var-annotated]
+        self._newest_event = -1
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run(self) -> None:
+        """Until it is told to stop. Where the database is away it waits, and says nothing to anybody."""
+        while not self._stop.is_set():
+            try:
+                close_old_connections()
+                self.turn()
+            except (DatabaseError, InterfaceError) as error:  # the outermost edge: tried again
+                logger.warning("the control database is away (%s); the pager waits", type(error).__name__)
+                connection.close()
+                self._stop.wait(FAILED_WAIT_SECONDS)
+        self.deliverer.close()
+
+    def turn(self) -> None:
+        """About a second: evaluates where something may have changed, delivers, says that it lives."""
+        if self._is_to_be_evaluated():
+            self.evaluate()
+        until = time.monotonic() + TURN_SECONDS
+        while not self._stop.is_set():
+            came = self.deliverer.turn(max(0.0, min(until - time.monotonic(), TURN_SECONDS)))
+            if time.monotonic() >= until:
+                break
+            if not came and not self.deliverer.is_busy:
+                self._stop.wait(min(0.5, max(0.0, until - time.monotonic())))
+        if time.monotonic() - self._beat_at >= HEARTBEAT_EVERY_SECONDS:
+            self._beat_at = time.monotonic()
+            beat = self.heartbeat()
+            if not beat.was_sent and settings.FENCEPOST_HEARTBEAT_URL:
+                logger.warning("no heartbeat: %s", beat.says)
+
+    def once(self) -> Evaluated | None:
+        """One evaluation, everything that is due now tried once, one heartbeat."""
+        found = self.evaluate()
+        while deliveries_due(now_get()).exists() or self.deliverer.is_busy:
+            self.deliverer.turn(TURN_SECONDS)
+        return found
+
+    def evaluate(self) -> Evaluated | None:
+        """None: another pager was at it."""
+        if time.monotonic() - self._reached_at >= REACHED_EVERY_SECONDS:
+            self._reached, self._reached_at = reached_get(), time.monotonic()
+        newest = _newest_event()
+        found = alerts_evaluate(self._reached, KIT_VERSION)
+        self._evaluated_at, self._newest_event = time.monotonic(), newest
+        return found
+
+    def heartbeat(self) -> Beat:
+        """Says to the monitor that pages leave, if that is so."""
+        now, last = now_get(), evaluated_at()
+        if last is None or now - last > EVALUATION_BOUND:
+            return Beat(False, "no evaluation was committed lately")
+        if stuck := deliveries_overdue(now, PAGE_BOUND):
+            return Beat(False, f"{stuck} pages reached nobody for {PAGE_BOUND.total_seconds():.0f} s")
+        if not settings.FENCEPOST_HEARTBEAT_URL:
+            return Beat(False, "FENCEPOST_HEARTBEAT_URL is not set")
+        answer: Answer = self.deliverer.sender.send(resolved(settings.FENCEPOST_HEARTBEAT_URL), None, {})
+        return Beat(not answer.problem, answer.problem or f"answered {answer.status}")
+
+    def _is_to_be_evaluated(self) -> bool:
+        since = time.monotonic() - self._evaluated_at
+        return since >= EVALUATED_EVERY_SECONDS or _newest_event() != self._newest_event
+
+
+def _newest_event() -> int:
+    return Event.objects.order_by("-id").values_list("id", flat=True).first() or 0
