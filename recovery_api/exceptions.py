@@ -70,6 +70,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "not_found": ProblemKind(404, "It is not there"),
     "cut_short": ProblemKind(422, "A limit set at the server ended it"),
     "refused": ProblemKind(409, "The protocol says no"),
+    "frozen": ProblemKind(409, "People stopped all sending"),
     "sink_restored": ProblemKind(409, "The sink lies behind what it said before"),
     "transient": ProblemKind(503, "Not now"),
     "unreachable": ProblemKind(503, "Something does not answer"),

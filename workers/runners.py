@@ -21,7 +21,7 @@ from typing import Any
 
 from django.db import close_old_connections, connection
 
-from recovery_api.domain.errors import FencepostError, Refused, TransientError
+from recovery_api.domain.errors import FencepostError, Frozen, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
@@ -137,6 +137,8 @@ def _ended_by(error: FencepostError, intent: Intent, report: Report) -> bool:
     if report.is_lost.is_set():
         logger.warning("intent %s was taken over: %s", intent.id, error)
         return False
+    if isinstance(error, Frozen):  # no failure: it waits in the queue, whatever its attempts, until that is lifted
+        return intents.intent_give_back(intent, error.as_row(), now_get())
     if isinstance(error, TransientError) and not intents.is_last_attempt(intent):
         logger.info("intent %s waits: %s", intent.id, error)
         _unless_lost(intents.intent_release, intent, error.as_row())

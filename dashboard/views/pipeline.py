@@ -32,6 +32,7 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.drills import pipeline_passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
+from recovery_api.selectors.freezes import freeze_of
 from recovery_api.selectors.generations import claim_list, generation_list
 from recovery_api.selectors.intents import Waiting, intent_waiting
 from recovery_api.selectors.ledger import ledger_items_open, ledger_lane_rows
@@ -66,6 +67,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "pipeline": found,
         "status": status,
+        "freeze": freeze_of(found.pk),
         "advice": advice_of(status, now, waiting),
         "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),

@@ -12,6 +12,7 @@
     │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
     │   ├── ControlDatabaseAway     the control database ended a statement or a connection
     │   ├── LedgerMoved             another audit's knowledge came in while this one read
+    │   ├── Frozen                  people stopped all sending; it goes on once they lift that
     │   └── StoodStill              the work made no progress for longer than its step may
     └── TerminalError           someone must act
         ├── BadInput                what was given cannot be used
@@ -150,6 +151,14 @@ class LedgerMoved(TransientError):
     fields = ("pipeline",)
     template = (
         "Another reading of {pipeline} was recorded while this one went on: it is read once more, on top of that."
+    )
+
+
+class Frozen(TransientError):
+    code = "frozen"
+    fields = ("action", "what", "by", "since", "reason", "lift")
+    template = (
+        "{action} was refused: {what} is frozen {by} since {since}, because: {reason} Nothing is sent until: {lift}"
     )
 
 

@@ -7,6 +7,7 @@ from recovery_api.models.drills import Drill, DrillState
 from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
 from recovery_api.models.findings import EventContent, Finding
+from recovery_api.models.freezes import Freeze
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -47,6 +48,7 @@ __all__ = [
     "EventContent",
     "EventKind",
     "Finding",
+    "Freeze",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",
