@@ -118,6 +118,8 @@ class Meaning:
 
 RECORD = (Alert.OWED, Alert.HAZARD, Alert.UNKNOWN)
 """What a reading of the record that found nothing takes back."""
+WELL = (*RECORD, Alert.NOT_DELIVERED, Alert.HAND_OVER)
+"""And what it shows of recoveries before it: nothing is owed, and the relay went on from where it should."""
 
 OUTCOMES: Mapping[str, Meaning] = {
     # what a reading of the record comes to; a recovery may end in the same word
@@ -127,32 +129,34 @@ OUTCOMES: Mapping[str, Meaning] = {
         EXIT_DONE,
         is_green=True,
         is_clean=True,
-        resolves=(*RECORD, Alert.NOT_DELIVERED),
+        resolves=WELL,
     ),
     Status.EXACTLY_ONCE_GIVEN: Meaning(
         "exactly once at f, given …",
         Status.EXACTLY_ONCE_GIVEN,
         EXIT_GIVEN,
         is_clean=True,
-        resolves=(*RECORD, Alert.NOT_DELIVERED),
+        resolves=WELL,
     ),
     Status.COMPLETE_BY_IDENTITY: Meaning(
         f"complete by identity at f; {NOT_JUDGED}",
         Status.COMPLETE_BY_IDENTITY,
         EXIT_GIVEN,
         is_clean=True,
-        resolves=(Alert.OWED, Alert.UNKNOWN),
+        resolves=(Alert.OWED, Alert.UNKNOWN, Alert.NOT_DELIVERED, Alert.HAND_OVER),
     ),
     Status.NOTHING_OWED_OF_KEPT: Meaning(
         "nothing owed of what is kept at f",
         Status.NOTHING_OWED_OF_KEPT,
         EXIT_GIVEN,
         is_clean=True,
-        resolves=(*RECORD, Alert.NOT_DELIVERED),
+        resolves=WELL,
     ),
     Status.OWED: Meaning("owed", Status.OWED, EXIT_OWED, opens=(Alert.OWED,), resolves=(Alert.HAZARD, Alert.UNKNOWN)),
     Status.HAZARD: Meaning("hazard", Status.HAZARD, EXIT_OWED, opens=(Alert.HAZARD,), resolves=(Alert.UNKNOWN,)),
-    Status.ACKNOWLEDGED: Meaning("acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=RECORD),
+    Status.ACKNOWLEDGED: Meaning(
+        "acknowledged", Status.ACKNOWLEDGED, EXIT_OWED, resolves=(*RECORD, Alert.NOT_DELIVERED)
+    ),
     Status.UNKNOWN: Meaning("unknown", Status.UNKNOWN, EXIT_UNKNOWN, opens=(Alert.UNKNOWN,)),
     Status.RUNNING: Meaning("running", Status.RUNNING, EXIT_UNKNOWN),
     # how else a recovery may end

@@ -8,6 +8,7 @@ from typing import Any
 
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.kinds.base import Option, options_parse
+from recovery_api.domain.labels import labels_parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,26 @@ OPTIONS = PipelineOptions(
             minimum=60,
             maximum=366 * 86_400,
         ),
+        Option(
+            "alert_table_bytes",
+            "From this size on the source's table is told of as too large, as read at the last audit. Left out: never.",
+            "integer",
+            None,
+            minimum=1,
+        ),
+        Option(
+            "alert_slot_room_bytes",
+            "When the relay's slot may keep fewer bytes of WAL more than this, that is told. Left out: never.",
+            "integer",
+            None,
+            minimum=1,
+        ),
+        Option(
+            "labels",
+            "Names and values by which alerts are routed and muted: labels.team=payments.",
+            "columns",
+            None,
+        ),
         Option("owner", "Who answers for this pipeline: a team, a person, a channel."),
     ),
 )
@@ -167,7 +188,8 @@ def pipeline_options_parse(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pipeline_options_check(parsed: Mapping[str, Any]) -> None:
-    """Raises: BadInput where it would be unknown between two audits of its own schedule."""
+    """Raises: BadInput for a label that is none, and where it would be unknown between two audits of its own schedule."""
+    labels_parse(parsed["labels"])
     every, stale = parsed["audit_every_seconds"], parsed["stale_after_seconds"]
     if parsed["is_scheduled"] and 2 * every > stale:
         problem = f"is {every} s, more than half of stale_after_seconds ({stale} s): one late audit and it is unknown"

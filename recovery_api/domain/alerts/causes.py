@@ -102,7 +102,7 @@ class Cause(StrEnum):
         "A check finds a duplicate or a premature event, or an event with other content.",
         "Two later checks, a period apart, that find no hazard.",
         None,
-        1.01,
+        1.0,
     )
     UNKNOWN = (
         "unknown",
