@@ -9,6 +9,8 @@ from pathlib import Path
 import environ
 from csp.constants import NONE, SELF
 
+from recovery_api.logs import LOG_FORMATS, LOG_LEVELS
+
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -292,11 +294,19 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"workers.tasks.intent_run": {"queue": "spark"}}  # a sender may name `default` for light work
 
 
-# Logs: one line an event, to stderr; what a command prints stays alone on stdout.
+# Logs: one line an event, to stderr; what a command prints stays alone on stdout. A level that there is not is said by
+# `manage.py check`, and counts as the default: it must not keep a process from starting.
+LOG_LEVEL_GIVEN = env.str("LOG_LEVEL", default="WARNING")
+LOG_LEVEL = LOG_LEVEL_GIVEN.upper() if LOG_LEVEL_GIVEN.upper() in LOG_LEVELS else "WARNING"
+LOG_FORMAT_GIVEN = env.str("LOG_FORMAT", default="line")
+LOG_FORMAT = LOG_FORMAT_GIVEN if LOG_FORMAT_GIVEN in LOG_FORMATS else "line"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
+    "formatters": {
+        "line": {"()": "recovery_api.logs.LineFormatter"},
+        "json": {"()": "recovery_api.logs.JsonFormatter"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }

@@ -24,6 +24,7 @@
         ├── Unsuitable              it is there, and cannot serve (type, replica, subscriber, foreign cluster)
         ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
+        ├── Outdated                it was changed since whoever changes it looked
         ├── SinkRestored            the sink lies behind what it said before
         └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
 
@@ -233,6 +234,15 @@ class Refused(TerminalError):
     code = "refused"
     fields = ("action", "reason", "remedy")
     template = "{action} was refused: {reason}. {remedy}"
+
+
+class Outdated(TerminalError):
+    code = "outdated"
+    fields = ("what", "version")
+    template = (
+        "{what} was changed since you read it, and nothing was written. Read it again, look whether your change still fits, "
+        "and send it with the ETag that you get."
+    )
 
 
 class SinkRestored(TerminalError):
