@@ -271,6 +271,11 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 
 
+# GET /metrics: a token, or addresses and networks, from which it is scraped. Neither: it is closed.
+FENCEPOST_METRICS_TOKEN = env.str("FENCEPOST_METRICS_TOKEN", default="")
+FENCEPOST_METRICS_FROM = env.list("FENCEPOST_METRICS_FROM", default=[])
+
+
 # Celery, read by workers.celery. The broker only wakes someone up and the row is the obligation: no result is kept, a
 # task whose process dies is handed out again, and one is reserved at a time. Who sends a wake-up waits a second at most
 # (recovery_api.services.wakeups); the worker's own connection waits longer, for its blocking reads last a second.

@@ -73,12 +73,18 @@ def _broker() -> list[CheckMessage]:
 
 
 def _proxies() -> list[CheckMessage]:
+    hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
+    found = _networks("FENCEPOST_TRUSTED_PROXIES", hint, "fencepost.E007")
+    hint = "Like 10.0.0.5,10.1.0.0/16: each address or network that scrapes."
+    return [*found, *_networks("FENCEPOST_METRICS_FROM", hint, "fencepost.E011")]
+
+
+def _networks(name: str, hint: str, number: str) -> list[CheckMessage]:
     try:
-        for proxy in getattr(settings, "FENCEPOST_TRUSTED_PROXIES", []):
-            ip_network(proxy, strict=False)
+        for one in getattr(settings, name, []):
+            ip_network(one, strict=False)
     except ValueError as error:
-        hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
-        return [Error(f"FENCEPOST_TRUSTED_PROXIES cannot be read: {error}.", hint=hint, id="fencepost.E007")]
+        return [Error(f"{name} cannot be read: {error}.", hint=hint, id=number)]
     return []
 
 

@@ -169,6 +169,7 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     # For machines: whether the process lives, whether it can serve.
     ("healthz", "GET"): Permission.ANYONE,
     ("readyz", "GET"): Permission.ANYONE,
+    ("metrics", "GET"): Permission.ANYONE,  # no person: the view asks for its own token or address
     # (name of the route, method) -> what it needs
     ("sign-in", "GET"): Permission.ANYONE,
     ("sign-in", "POST"): Permission.ANYONE,
