@@ -21,6 +21,11 @@ VAR_DIR = Path(env.str("FENCEPOST_VAR_DIR", default=str(BASE_DIR / "var")))
 FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_DIR / "evidence")))
 
 
+# Runbooks: ours, which come with the release, and a folder of the team's own with files of the same names.
+FENCEPOST_RUNBOOKS = Path(env.str("FENCEPOST_RUNBOOKS", default=str(BASE_DIR / "docs" / "runbooks")))
+FENCEPOST_TEAM_RUNBOOKS = env.str("FENCEPOST_TEAM_RUNBOOKS", default="")
+
+
 # What the embedded launcher sets, and what replaces it. Without DATABASE_URL everything that needs no database works
 # (`judge`); the rest says what is missing (manage.py).
 DATABASE_URL = env.str("DATABASE_URL", default="")

@@ -3,7 +3,19 @@
 from django.urls import path
 
 import recovery_api.converters  # noqa: F401  registers `end_name`
-from dashboard.views import freezes, health, images, metrics, overview, password, pipeline, sign_in, timeline, tokens
+from dashboard.views import (
+    freezes,
+    health,
+    images,
+    metrics,
+    overview,
+    password,
+    pipeline,
+    runbooks,
+    sign_in,
+    timeline,
+    tokens,
+)
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -16,6 +28,9 @@ urlpatterns = [
     path("tokens/<uuid:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("runbooks/", runbooks.runbook_list, name="runbook-list"),
+    path("runbooks/<slug:book>/", runbooks.runbook, name="runbook"),
+    path("pipelines/<end_name:name>/runbooks/<slug:book>/", runbooks.runbook, name="pipeline-runbook"),
     path("metrics", metrics.metrics, name="metrics"),
     path("freeze/", freezes.freeze, name="freeze"),
     path("freeze/lift/", freezes.unfreeze, name="unfreeze"),

@@ -41,6 +41,7 @@ from recovery_api.selectors.pairs import pipeline_allows, restored_of
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
 from recovery_api.selectors.registry import live_work, pipeline_history
+from recovery_api.selectors.runbooks import pipeline_runbook
 from recovery_api.selectors.workers import presence_once
 from recovery_api.services.audits import audit_request
 from recovery_api.services.plans import plan_request
@@ -68,6 +69,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "pipeline": found,
         "status": status,
         "freeze": freeze_of(found.pk),
+        "runbook": pipeline_runbook(status),
         "advice": advice_of(status, now, waiting),
         "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),

@@ -201,6 +201,9 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-work", "GET"): Permission.SEE,
+    ("runbook-list", "GET"): Permission.SEE,
+    ("runbook", "GET"): Permission.SEE,
+    ("pipeline-runbook", "GET"): Permission.SEE,
     ("pipeline-edit", "GET"): Permission.CONFIGURE,
     ("pipeline-retire", "GET"): Permission.CONFIGURE,
     # An incident: from the verdict to the certificate.

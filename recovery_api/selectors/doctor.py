@@ -38,7 +38,12 @@ def installation_checked(now: datetime) -> list[Checked]:
     """What every pipeline rests on. The database answers: it has just told `now`."""
     found = [_readiness(), *_settings(), _evidence()]
     found += [
-        _port("broker", settings.REDIS_URL, 6379, "Work waits up to ten seconds longer, for the sweep to find it.")
+        _port(
+            "broker",
+            settings.REDIS_URL,
+            6379,
+            "Nobody is woken: what runs goes on, and nothing new is begun before it is back.",
+        )
     ]
     engine = "What reads many rows waits for it; small audits are made without."
     found += [_port("Spark", settings.SPARK_REMOTE, 15002, engine), *_workers(now), _approvers()]

@@ -6,8 +6,8 @@ nobody looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Avg, Count, F, Max, Min, OuterRef, Subquery
@@ -37,7 +37,7 @@ class Measure:
     name: str
     says: str
     labels: tuple[str, ...] = ()
-    values: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
+    values: Sequence[tuple[tuple[str, ...], float]] = ()
 
 
 def measures(now: datetime) -> Iterator[Measure]:

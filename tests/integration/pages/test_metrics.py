@@ -42,7 +42,9 @@ def test_a_scrape_says_what_pages_say_and_nothing_of_what_is_not_known(client: C
     now = timezone.now()
     mail, never = pipeline_make('ma"il', now), pipeline_make("never", now)
     audit_make(mail, "owed", now)
-    Schedule.objects.update_or_create(pipeline=mail, defaults={"waiting_since": now, "next_due_at": now, "due_at": None})
+    Schedule.objects.update_or_create(
+        pipeline=mail, defaults={"waiting_since": now, "next_due_at": now, "due_at": None}
+    )
     plan = plan_make(mail, now)
     Recovery.objects.create(
         plan=plan, pipeline=mail, frontier={}, reason="r", requested_by="ada", created_at=now, claimed_at=now
