@@ -16,7 +16,7 @@ SERVER_FAULTS := tests/faults/test_infrastructure.py
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo kinds presets readme test faults test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker web shell manage clean
+.PHONY: help venv demo kinds errors presets readme test faults test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -90,6 +90,9 @@ guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
 	@FENCEPOST_SPARK_JAVA_OPTIONS= $(LAUNCH) --temporary -v -- $(PY) -m tests.benchmarks $(ARGS)
+
+errors: venv  ## docs/errors.md, from the codes
+	@$(PY) -m recovery_api.errors_page > docs/errors.md
 
 presets: venv  ## docs/presets.md, from the preset files
 	@$(PY) -m recovery_api.presets.page > docs/presets.md

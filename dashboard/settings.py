@@ -9,6 +9,8 @@ from pathlib import Path
 import environ
 from csp.constants import NONE, SELF
 
+from recovery_api.logs import LOG_FORMATS, LOG_LEVELS
+
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -18,6 +20,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(env.str("FENCEPOST_VAR_DIR", default=str(BASE_DIR / "var")))
 FENCEPOST_EVIDENCE_URL = env.str("FENCEPOST_EVIDENCE_URL", default="")  # docs/evidence.md
 FENCEPOST_EVIDENCE_DIR = Path(env.str("FENCEPOST_EVIDENCE_DIR", default=str(VAR_DIR / "evidence")))
+
+
+# Runbooks: ours, which come with the release, and a folder of the team's own with files of the same names.
+FENCEPOST_RUNBOOKS = Path(env.str("FENCEPOST_RUNBOOKS", default=str(BASE_DIR / "docs" / "runbooks")))
+FENCEPOST_TEAM_RUNBOOKS = env.str("FENCEPOST_TEAM_RUNBOOKS", default="")
 
 
 # What the embedded launcher sets, and what replaces it. Without DATABASE_URL everything that needs no database works
@@ -90,6 +97,7 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 IS_HTTPS = env.bool("FENCEPOST_HTTPS", default=True)
 SECURE_SSL_REDIRECT = IS_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes speak plain HTTP, and nothing of anybody's is answered
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_HTTPS
 SECURE_HSTS_PRELOAD = IS_HTTPS
@@ -283,6 +291,11 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 
 
+# GET /metrics: a token, or addresses and networks, from which it is scraped. Neither: it is closed.
+FENCEPOST_METRICS_TOKEN = env.str("FENCEPOST_METRICS_TOKEN", default="")
+FENCEPOST_METRICS_FROM = env.list("FENCEPOST_METRICS_FROM", default=[])
+
+
 # Celery, read by workers.celery. The broker only wakes someone up and the row is the obligation: no result is kept, a
 # task whose process dies is handed out again, and one is reserved at a time. Who sends a wake-up waits a second at most
 # (recovery_api.services.wakeups); the worker's own connection waits longer, for its blocking reads last a second.
@@ -306,11 +319,19 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"workers.tasks.intent_run": {"queue": "spark"}}  # a sender may name `default` for light work
 
 
-# Logs: one line an event, to stderr; what a command prints stays alone on stdout.
+# Logs: one line an event, to stderr; what a command prints stays alone on stdout. A level that there is not is said by
+# `manage.py check`, and counts as the default: it must not keep a process from starting.
+LOG_LEVEL_GIVEN = env.str("LOG_LEVEL", default="WARNING")
+LOG_LEVEL = LOG_LEVEL_GIVEN.upper() if LOG_LEVEL_GIVEN.upper() in LOG_LEVELS else "WARNING"
+LOG_FORMAT_GIVEN = env.str("LOG_FORMAT", default="line")
+LOG_FORMAT = LOG_FORMAT_GIVEN if LOG_FORMAT_GIVEN in LOG_FORMATS else "line"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="WARNING")},
+    "formatters": {
+        "line": {"()": "recovery_api.logs.LineFormatter"},
+        "json": {"()": "recovery_api.logs.JsonFormatter"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }

@@ -14,13 +14,14 @@ from django.core.checks import CheckMessage, Error, register
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.evidence_places import place_parse
 from recovery_api.domain.retention import SETTINGS, ages_parse
+from recovery_api.logs import LOG_FORMATS, LOG_LEVELS
 from recovery_api.selectors.evidence_places import store_url
 
 
 @register("fencepost")
 def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
-    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies()]
+    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies(), *_logs()]
 
 
 def _database() -> list[CheckMessage]:
@@ -82,13 +83,30 @@ def _broker() -> list[CheckMessage]:
 
 
 def _proxies() -> list[CheckMessage]:
+    hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
+    found = _networks("FENCEPOST_TRUSTED_PROXIES", hint, "fencepost.E007")
+    hint = "Like 10.0.0.5,10.1.0.0/16: each address or network that scrapes."
+    return [*found, *_networks("FENCEPOST_METRICS_FROM", hint, "fencepost.E011")]
+
+
+def _networks(name: str, hint: str, number: str) -> list[CheckMessage]:
     try:
-        for proxy in getattr(settings, "FENCEPOST_TRUSTED_PROXIES", []):
-            ip_network(proxy, strict=False)
+        for one in getattr(settings, name, []):
+            ip_network(one, strict=False)
     except ValueError as error:
-        hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
-        return [Error(f"FENCEPOST_TRUSTED_PROXIES cannot be read: {error}.", hint=hint, id="fencepost.E007")]
+        return [Error(f"{name} cannot be read: {error}.", hint=hint, id=number)]
     return []
+
+
+def _logs() -> list[CheckMessage]:
+    found = []
+    if (level := getattr(settings, "LOG_LEVEL_GIVEN", "WARNING")).upper() not in LOG_LEVELS:
+        says = f"LOG_LEVEL is {level!r}, which is no level; WARNING counts instead."
+        found.append(Error(says, hint=f"One of: {', '.join(LOG_LEVELS)}.", id="fencepost.E009"))
+    if (form := getattr(settings, "LOG_FORMAT_GIVEN", "line")) not in LOG_FORMATS:
+        says = f"LOG_FORMAT is {form!r}, which is no format; `line` counts instead."
+        found.append(Error(says, hint=f"One of: {', '.join(LOG_FORMATS)}.", id="fencepost.E010"))
+    return found
 
 
 def _engine() -> list[CheckMessage]:

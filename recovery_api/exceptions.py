@@ -5,6 +5,7 @@
     401 403  nobody is signed in; the roles do not allow it
     404  no such resource                      409  the protocol, or an idempotency key, says no
     405 406 413 415  the method, the answer's type, the body's size, the body's type
+    412  If-Match names another version than there is
     429 503  later: `Retry-After` says when    500  a defect, logged with its traceback
 
 Clients read `code` and the data, never the text.
@@ -55,6 +56,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "not_acceptable": ProblemKind(406, "Only application/json can be answered"),
     "idempotency_key_reused": ProblemKind(409, "The idempotency key belongs to another request"),
     "in_flight": ProblemKind(409, "The first request with this idempotency key is not answered yet"),
+    "outdated": ProblemKind(412, "It was changed since it was read"),
     "too_large": ProblemKind(413, "The body is too large"),
     "unsupported_media_type": ProblemKind(415, "The body is of another type than application/json"),
     "throttled": ProblemKind(429, "Too many requests"),
@@ -70,6 +72,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "not_found": ProblemKind(404, "It is not there"),
     "cut_short": ProblemKind(422, "A limit set at the server ended it"),
     "refused": ProblemKind(409, "The protocol says no"),
+    "frozen": ProblemKind(409, "People stopped all sending"),
     "sink_restored": ProblemKind(409, "The sink lies behind what it said before"),
     "transient": ProblemKind(503, "Not now"),
     "unreachable": ProblemKind(503, "Something does not answer"),

@@ -10,8 +10,10 @@ from recovery_api.domain.headroom.design import DesignCheck
 from recovery_api.domain.headroom.live import TermLeft
 from recovery_api.domain.headroom.says import end_says, headroom_says, headroom_short, pace_says
 from recovery_api.domain.headroom.seen import EndSeen
+from recovery_api.freeze_rows import freeze_as_row
 from recovery_api.rows import Row, status_as_row
 from recovery_api.selectors.fleet import PipelineStatus
+from recovery_api.selectors.freezes import freezes_by_pipeline
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
 
 
@@ -28,9 +30,17 @@ def headroom_short_as_row(one: PipelineHeadroom) -> Row:
 
 
 def statuses_as_rows(statuses: Sequence[PipelineStatus], now: datetime) -> list[Row]:
-    """Each status with the short form of its pipeline's headroom. Four queries, whatever their number."""
-    found = fleet_headroom([one.pipeline for one in statuses], now)
-    return [{**status_as_row(one), "headroom": headroom_short_as_row(found[one.pipeline.pk])} for one in statuses]
+    """Each status with the short form of its pipeline's headroom, and what freezes it. Five queries, whatever their number."""
+    pipelines = [one.pipeline for one in statuses]
+    found, frozen = fleet_headroom(pipelines, now), freezes_by_pipeline(pipelines)
+    return [
+        {
+            **status_as_row(one),
+            "headroom": headroom_short_as_row(found[one.pipeline.pk]),
+            "frozen": freeze_as_row(frozen[one.pipeline.pk]) if one.pipeline.pk in frozen else None,
+        }
+        for one in statuses
+    ]
 
 
 def headroom_as_row(one: PipelineHeadroom) -> Row:

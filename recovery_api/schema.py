@@ -19,6 +19,7 @@ TITLES = {
     403: "The roles do not allow it; `roles` says which do.",
     404: "It is not there.",
     406: "Only application/json can be answered.",
+    412: "It was changed since it was read.",
     409: "The protocol, or the idempotency key, says no.",
     413: "The body is too large.",
     415: "The body is of another type.",
@@ -32,6 +33,12 @@ KEY = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     description="1 to 200 printable ASCII characters. The same key with the same request gets the same answer again.",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of what you read. Changed by anybody since: 412, and nothing is changed.",
 )
 LOOK_AGAIN = OpenApiParameter(
     "Retry-After", int, OpenApiParameter.HEADER, response=[202], description="Seconds until looking again is worth it."
@@ -71,7 +78,12 @@ def operation(
         examples.append(
             OpenApiExample("Answer", value=dict(answer_example), response_only=True, status_codes=[str(status)])
         )
-    parameters = [*([KEY] if is_post else []), *([NAME] if is_named else []), *([query] if query else [])]
+    parameters = [
+        *([IF_MATCH] if 412 in statuses else []),
+        *([KEY] if is_post else []),
+        *([NAME] if is_named else []),
+        *([query] if query else []),
+    ]
     if status == 202:
         parameters.append(LOOK_AGAIN)
     responses: dict[Any, Any] = {

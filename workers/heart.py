@@ -21,6 +21,7 @@ from typing import Any
 from django.db import connection
 
 from recovery_api.domain.errors import Refused, StoodStill
+from recovery_api.logs import about_line
 from recovery_api.models import Intent
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
@@ -69,6 +70,7 @@ class Report:
     def __call__(self, step: str, done: int | None = None, total: int | None = None, **more: Any) -> None:
         if step != self.step:
             self.step, self._began = step, time.monotonic()
+            logger.info("%s: %s", self.intent.action, step, extra=self.about())
         self.beat()
         passed = time.monotonic() - self._began
         rate = done / passed if done and passed > 0.001 else None
@@ -76,6 +78,17 @@ class Report:
         if not intents.intent_progress(self.intent, row, now_get()):
             self.is_lost.set()
         self.check()
+
+    def about(self) -> dict[str, Any]:
+        """What a line of the log is about."""
+        intent = self.intent
+        about = {
+            "intent": intent.id,
+            "attempt": intent.attempts,
+            "recovery": intent.recovery_id,
+            "plan": intent.plan_id,
+        }
+        return about_line({"pipeline": intent.pipeline.name if intent.pipeline else None, **about})
 
     def check(self) -> None:
         """A point at which the work may end. Raises: Refused, WorkStopped."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from django.db import close_old_connections, connection
 
-from recovery_api.domain.errors import FencepostError, Refused, TransientError
+from recovery_api.domain.errors import FencepostError, Frozen, Refused, TransientError
 from recovery_api.models import Intent, IntentAction
 from recovery_api.selectors.clock import now_get
 from recovery_api.services import intents
@@ -135,10 +135,12 @@ def defect_says(error: BaseException) -> str:
 def _ended_by(error: FencepostError, intent: Intent, report: Report) -> bool:
     """The intent, put off after an error that may pass, or ended by it. Whether it was still ours."""
     if report.is_lost.is_set():
-        logger.warning("intent %s was taken over: %s", intent.id, error)
+        logger.warning("intent %s was taken over: %s", intent.id, error, extra=report.about())
         return False
+    if isinstance(error, Frozen):  # no failure: it waits in the queue, whatever its attempts, until that is lifted
+        return intents.intent_give_back(intent, error.as_row(), now_get())
     if isinstance(error, TransientError) and not intents.is_last_attempt(intent):
-        logger.info("intent %s waits: %s", intent.id, error)
+        logger.info("intent %s waits: %s", intent.id, error, extra=report.about())
         _unless_lost(intents.intent_release, intent, error.as_row())
     elif not _given_up(intent, report, error):
         _unless_lost(intents.intent_fail, intent, error.as_row())

@@ -3,7 +3,19 @@
 from django.urls import path
 
 import recovery_api.converters  # noqa: F401  registers `end_name`
-from dashboard.views import images, overview, password, pipeline, sign_in, timeline, tokens
+from dashboard.views import (
+    freezes,
+    health,
+    images,
+    metrics,
+    overview,
+    password,
+    pipeline,
+    runbooks,
+    sign_in,
+    timeline,
+    tokens,
+)
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -14,6 +26,16 @@ urlpatterns = [
     path("password/", password.password, name="password"),
     path("tokens/everybody/", tokens.token_everybody, name="token-everybody"),
     path("tokens/<uuid:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("runbooks/", runbooks.runbook_list, name="runbook-list"),
+    path("runbooks/<slug:book>/", runbooks.runbook, name="runbook"),
+    path("pipelines/<end_name:name>/runbooks/<slug:book>/", runbooks.runbook, name="pipeline-runbook"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("freeze/", freezes.freeze, name="freeze"),
+    path("freeze/lift/", freezes.unfreeze, name="unfreeze"),
+    path("pipelines/<end_name:name>/freeze/", freezes.freeze, name="pipeline-freeze"),
+    path("pipelines/<end_name:name>/freeze/lift/", freezes.unfreeze, name="pipeline-unfreeze"),
     path("timeline/", timeline.timeline, name="timeline"),
     path("pipelines/<end_name:name>/", pipeline.pipeline, name="pipeline"),
     path("pipelines/<end_name:name>/work/", pipeline.work_of, name="pipeline-work"),

@@ -33,6 +33,7 @@ from recovery_api.selectors.fleet_pages import (
     ready_plans_of,
     statuses_of,
 )
+from recovery_api.selectors.freezes import freeze_says, freezes_standing
 from recovery_api.selectors.headroom_figures import Figure, fleet_figures
 from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
@@ -91,10 +92,18 @@ def overview(request: HttpRequest) -> HttpResponse:
         "words": TROUBLE,
         "headrooms": HEADROOMS,
         "is_empty": not fleet,
+        "frozen": freezes_shown(),
         "worker_missing": worker_presence(now).says(now),
         "start_a_worker": START_A_WORKER,
     }
     return render(request, "overview.html", context)
+
+
+def freezes_shown() -> tuple[str, int]:
+    """What is said of a freeze of everything (empty: there is none), and how many pipelines are frozen by themselves."""
+    standing = list(freezes_standing())
+    whole = next((one for one in standing if one.pipeline_id is None), None)
+    return freeze_says(whole) if whole else "", sum(one.pipeline_id is not None for one in standing)
 
 
 def headroom_select(entries: Sequence[FleetEntry], word: str, now: datetime) -> list[FleetEntry]:

@@ -32,6 +32,7 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.drills import pipeline_passed_at
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.fleet import PipelineStatus, pipeline_status
+from recovery_api.selectors.freezes import freeze_of
 from recovery_api.selectors.generations import claim_list, generation_list
 from recovery_api.selectors.intents import Waiting, intent_waiting
 from recovery_api.selectors.ledger import ledger_items_open, ledger_lane_rows
@@ -40,6 +41,7 @@ from recovery_api.selectors.pairs import pipeline_allows, restored_of
 from recovery_api.selectors.plans import plan_list
 from recovery_api.selectors.recoveries import recovery_list
 from recovery_api.selectors.registry import live_work, pipeline_history
+from recovery_api.selectors.runbooks import pipeline_runbook
 from recovery_api.selectors.workers import presence_once
 from recovery_api.services.audits import audit_request
 from recovery_api.services.plans import plan_request
@@ -66,6 +68,8 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "pipeline": found,
         "status": status,
+        "freeze": freeze_of(found.pk),
+        "runbook": pipeline_runbook(status),
         "advice": advice_of(status, now, waiting),
         "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),

@@ -16,11 +16,11 @@ class Role(StrEnum):
     VIEWER = "viewer"
     """Sees everything but credentials; payloads masked."""
     OPERATOR = "operator"
-    """Audits, plans, acknowledges omissions, and reads payloads whole."""
+    """Audits, plans, acknowledges omissions, freezes, and reads payloads whole."""
     APPROVER = "approver"
-    """Approves and applies plans, and steers and settles recoveries. What an operator may, too."""
+    """Approves and applies plans, steers and settles recoveries, lifts a freeze. What an operator may, too."""
     ADMIN = "admin"
-    """Registers and configures sources, sinks, pipelines. Does not approve: that is another trade."""
+    """Registers and configures sources, sinks, pipelines, and may freeze. Does not approve: that is another trade."""
 
 
 class Permission(StrEnum):
@@ -37,16 +37,20 @@ class Permission(StrEnum):
     APPLY = "apply"
     STEER = "steer"
     SETTLE = "settle"
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
     CONFIGURE = "configure"
 
 
-OPERATING = frozenset({Permission.READ_CONTENT, Permission.AUDIT, Permission.PLAN, Permission.ACKNOWLEDGE})
-APPROVING = frozenset({Permission.APPROVE, Permission.APPLY, Permission.STEER, Permission.SETTLE})
+OPERATING = frozenset(
+    {Permission.READ_CONTENT, Permission.AUDIT, Permission.PLAN, Permission.ACKNOWLEDGE, Permission.FREEZE}
+)
+APPROVING = frozenset({Permission.APPROVE, Permission.APPLY, Permission.STEER, Permission.SETTLE, Permission.UNFREEZE})
 PERMISSIONS_OF: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: frozenset({Permission.SEE}),
     Role.OPERATOR: frozenset({Permission.SEE}) | OPERATING,
     Role.APPROVER: frozenset({Permission.SEE}) | OPERATING | APPROVING,
-    Role.ADMIN: frozenset({Permission.SEE, Permission.CONFIGURE}),
+    Role.ADMIN: frozenset({Permission.SEE, Permission.CONFIGURE, Permission.FREEZE}),
 }
 
 
@@ -142,6 +146,9 @@ ACTS: tuple[Act, ...] = (
     Act("see a pipeline", Permission.SEE, ("pipeline GET",), ("api-pipeline GET", "api-pipeline-status GET")),
     Act("change a pipeline", Permission.CONFIGURE, ("pipeline-edit POST",), ("api-pipeline PATCH",)),
     Act("retire a pipeline", Permission.CONFIGURE, ("pipeline-retire POST",), ("api-pipeline-retire POST",)),
+    Act("see freezes", Permission.SEE, ("freeze GET", "pipeline-freeze GET"), ("api-freezes GET",)),
+    Act("freeze", Permission.FREEZE, ("freeze POST", "pipeline-freeze POST"), ("api-freezes POST",)),
+    Act("lift a freeze", Permission.UNFREEZE, ("unfreeze POST", "pipeline-unfreeze POST"), ("api-freeze-lift POST",)),
     Act("ask for a verdict", Permission.AUDIT, ("pipeline-audit POST",), ("api-audits POST",)),
     Act("compare the target", Permission.AUDIT, ("pipeline-image POST",), ("api-images POST",)),
     Act("read a key", Permission.READ_CONTENT, ("image-value POST",), ("api-image-values POST",)),
@@ -205,6 +212,10 @@ def _routes(of: Iterable[tuple[str, Permission]]) -> dict[tuple[str, str], Permi
 
 PAGES: Mapping[tuple[str, str], Permission] = {
     **_routes((text, act.needs) for act in ACTS for text in act.pages),
+    # For machines: whether the process lives, whether it can serve.
+    ("healthz", "GET"): Permission.ANYONE,
+    ("readyz", "GET"): Permission.ANYONE,
+    ("metrics", "GET"): Permission.ANYONE,  # no person: the view asks for its own token or address
     # (name of the route, method) -> what it needs
     ("sign-in", "GET"): Permission.ANYONE,
     ("sign-in", "POST"): Permission.ANYONE,
@@ -236,6 +247,9 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     # A pipeline.
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-work", "GET"): Permission.SEE,
+    ("runbook-list", "GET"): Permission.SEE,
+    ("runbook", "GET"): Permission.SEE,
+    ("pipeline-runbook", "GET"): Permission.SEE,
     ("pipeline-edit", "GET"): Permission.CONFIGURE,
     ("pipeline-retire", "GET"): Permission.CONFIGURE,
     # An incident: from the verdict to the certificate.

@@ -12,6 +12,7 @@
     │   ├── EvidenceUnwritable      the evidence folder is full, read-only or away
     │   ├── ControlDatabaseAway     the control database ended a statement or a connection
     │   ├── LedgerMoved             another audit's knowledge came in while this one read
+    │   ├── Frozen                  people stopped all sending; it goes on once they lift that
     │   └── StoodStill              the work made no progress for longer than its step may
     └── TerminalError           someone must act
         ├── BadInput                what was given cannot be used
@@ -25,6 +26,7 @@
         ├── EvidenceGone            a part of evidence is away, or not what was written
         ├── CutShort                a limit that the server's side has set ended a step
         ├── FrontierRefused         above the safe frontier, or below the floor
+        ├── Outdated                it was changed since whoever changes it looked
         ├── SinkRestored            the sink lies behind what it said before
         └── Refused                 the protocol says no: fenced, lapsed, superseded, changed
 
@@ -155,6 +157,14 @@ class LedgerMoved(TransientError):
     )
 
 
+class Frozen(TransientError):
+    code = "frozen"
+    fields = ("action", "what", "by", "since", "reason", "lift")
+    template = (
+        "{action} was refused: {what} is frozen {by} since {since}, because: {reason} Nothing is sent until: {lift}"
+    )
+
+
 class StoodStill(TransientError):
     code = "stood_still"
     fields = ("step", "seconds")
@@ -238,6 +248,15 @@ class Refused(TerminalError):
     code = "refused"
     fields = ("action", "reason", "remedy")
     template = "{action} was refused: {reason}. {remedy}"
+
+
+class Outdated(TerminalError):
+    code = "outdated"
+    fields = ("what", "version")
+    template = (
+        "{what} was changed since you read it, and nothing was written. Read it again, look whether your change still fits, "
+        "and send it with the ETag that you get."
+    )
 
 
 class SinkRestored(TerminalError):

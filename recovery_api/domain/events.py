@@ -78,6 +78,11 @@ class EventKind(StrEnum):
     CONTENT_READ = "content read", "Somebody looked at a payload whole, or downloaded it."
     ACCESS_DENIED = "access denied", "Somebody asked for what their roles do not allow.", Listed.REFUSAL
     TOKEN_CHANGED = "token changed", "An API token was made or revoked."  # nosec B105 # a name, no secret
+    FROZEN = "frozen", "Somebody stopped all sending, for one pipeline or for all of them."
+    UNFROZEN = "unfrozen", "Somebody lifted a freeze."
+    INCIDENT_OPENED = "incident opened", "Somebody gave an incident a name."
+    INCIDENT_CHANGED = "incident changed", "The state, severity, commander or pipelines of an incident changed."
+    INCIDENT_NOTED = "incident noted", "Somebody wrote a note into an incident."
     DRILL_REQUESTED = "drill requested", "Somebody, or a schedule, asked a sink to prove what its recoveries rest on."
     ALERT_ACKNOWLEDGED = "alert acknowledged", "Somebody took an alert over until a moment, or gave it back."
     ALERTING_CHANGED = "alerting changed", "A destination, a route or a mute was made, changed or ended."

@@ -87,6 +87,9 @@ LOOKS: Mapping[str, Look] = {
     "standing": Look("standing", "good", "check"),
     "expired": Look("expired", "quiet", "minus"),
     "revoked": Look("revoked", "quiet", "minus"),
+    # freezes
+    "frozen": Look("frozen", "warn", "octagon"),
+    "not_frozen": Look("not frozen", "calm", "check"),
     # drills
     "requested": Look("requested", "busy", "run"),
     "passed": Look("passed", "good", "check"),

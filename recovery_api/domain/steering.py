@@ -14,7 +14,7 @@ from recovery_api.domain.strategies.base import Strategy
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """`word`: running | pause asked | paused | stop asked | finished. `says`: a sentence; empty where nothing was asked."""
+    """`word`: running | frozen | pause asked | paused | stop asked | finished. `says`: a sentence; empty where nothing was asked."""
 
     word: str
     says: str
@@ -22,18 +22,30 @@ class Steering:
 
 
 def steering_of(
-    strategy: Strategy, state: str, wanted: str, wanted_by: str, holds_before: str | None, has_part_left: bool
+    strategy: Strategy,
+    state: str,
+    wanted: str,
+    wanted_by: str,
+    holds_before: str | None,
+    has_part_left: bool,
+    frozen_says: str = "",
 ) -> Steering:
-    """How a recovery stands with what a person wants of it. `holds_before`: where a worker really waits.
+    """How a recovery stands with what a person wants of it. `holds_before`: where it really waits. `frozen_says`: why, where
+    nothing may be sent for its pipeline.
 
     >>> from recovery_api.domain.strategies.fenced import FENCED
     >>> steering_of(FENCED, "arming", "pause", "ada", None, True).says
     'ada asked it to pause. It will hold before arming.'
     >>> steering_of(FENCED, "arming", "pause", "ada", "the fire", True).word
     'paused'
+    >>> steering_of(FENCED, "arming", "run", "", "arming", True, "every pipeline is frozen by ada: a bad deploy").says
+    'It holds before arming, and its claim stays open: every pipeline is frozen by ada: a bad deploy'
     """
     if state == states.FINISHED:
         return Steering("finished", "")
+    if frozen_says and holds_before is not None and wanted != "stop":
+        claim = ", and its claim stays open" if state in strategy.holds_claim else ""
+        return Steering("frozen", f"It holds before {holds_before}{claim}: {frozen_says}", is_paused=True)
     if wanted == "run":
         return Steering("running", "")
     who = f"{wanted_by or 'Somebody'} asked it to {wanted}."

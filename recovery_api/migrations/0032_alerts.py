@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('recovery_api', '0030_archive_parts_joined'),
+        ('recovery_api', '0031_evidence_places'),
     ]
 
     operations = [

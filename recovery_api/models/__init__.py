@@ -10,6 +10,7 @@ from recovery_api.models.ends import End, Sink, Source
 from recovery_api.models.events import Event, EventKind
 from recovery_api.models.evidence_places import EvidencePlace
 from recovery_api.models.findings import EventContent, Finding
+from recovery_api.models.freezes import Freeze
 from recovery_api.models.generations import (
     FINAL_CLAIM_STATES,
     Claim,
@@ -56,6 +57,7 @@ __all__ = [
     "EventKind",
     "EvidencePlace",
     "Finding",
+    "Freeze",
     "Generation",
     "GenerationFate",
     "GenerationPurpose",

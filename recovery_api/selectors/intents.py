@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from recovery_api.domain.errors import NotFound
+from recovery_api.domain.errors import Frozen, NotFound
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.workers import START_A_WORKER, Presence, presence_once, since_says
 
@@ -54,6 +54,8 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
     `presence`: who is there, asked once where the caller lists many (`presence_once`).
     """
     who = presence or presence_once(now)
+    if intent.state == IntentState.QUEUED and (intent.error or {}).get("code") == Frozen.code:
+        return Waiting(intent.error["text"], "", False)
     if intent.state == IntentState.QUEUED:
         since = max(intent.created_at, intent.not_before or intent.created_at)
         waited = now - since

@@ -108,13 +108,14 @@ def recovery_of_plan(plan_id: UUID | str) -> Recovery | None:
 
 def recovery_steering(recovery: Recovery) -> Steering:
     """What was asked of a recovery, and what is so."""
-    holds_before = (recovery.progress or {}).get("holds_before")
+    holds = recovery.progress or {}
     has_part_left = recovery.batch_index < recovery.batches
     return steering_of(
         plan_strategy(recovery.plan),
         recovery.state,
         recovery.wanted,
         recovery.wanted_by,
-        holds_before,
+        holds.get("holds_before"),
         has_part_left,
+        holds.get("because", ""),
     )

@@ -27,7 +27,7 @@ class RecoveryShape(serializers.Serializer):
     start = maybe(Anything, help_text="Where the next relay run starts, as held, by lane.")
     wanted = serializers.ChoiceField(Wanted.values, help_text="What a person asked last.")
     steering = serializers.ChoiceField(
-        ["running", "pause asked", "paused", "stop asked", "finished"], help_text="What is so."
+        ["running", "frozen", "pause asked", "paused", "stop asked", "finished"], help_text="What is so."
     )
     steering_says = serializers.CharField(allow_blank=True)
     problem = maybe(ErrorShape, help_text="Why its work failed; it waits to be settled.")

@@ -18,6 +18,7 @@ from recovery_api.models import (
     GenerationPurpose,
     PlanState,
 )
+from recovery_api.serializers.freezes import FreezeShape
 from recovery_api.serializers.headroom import HeadroomShortShape
 from recovery_api.serializers.members import Anything, Counts, Moment, WideField, maybe, texts, things
 from recovery_api.serializers.retention import EvidenceShape, PlanEvidence
@@ -146,6 +147,7 @@ class StatusShape(serializers.Serializer):
     suspected = maybe(WideField, help_text="Above the frontier and not accepted yet: on its way, perhaps. No status.")
     schedule = ScheduleShape()
     headroom = HeadroomShortShape()
+    frozen = maybe(FreezeShape, help_text="What keeps it from sending; null: nothing.")
 
 
 class LaneShape(serializers.Serializer):

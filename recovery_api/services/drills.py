@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from recovery_api.domain.drills import DrillResult, DrillVerdict, drill_names, verdict_of, verdict_says
-from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.errors import BadInput, Frozen, Refused
 from recovery_api.models import Drill, DrillState, EventKind, Intent, IntentAction, Sink
+from recovery_api.selectors.freezes import freeze_of, frozen_error
 from recovery_api.selectors.registry import pipeline_of, pipelines_of
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.events import event_append
@@ -31,10 +32,12 @@ def drill_request(
 ) -> tuple[Drill, Intent]:
     """A run of these drills (none named: all) and the intent to do it.
 
-    Raises: UnknownOption for a name that is no drill; Refused where one of this sink is under way.
+    Raises: UnknownOption for a name that is no drill; Refused where one of this sink is under way; Frozen.
     """
     wanted = [name.value for name in drill_names(names)] if (names := list(names)) else []
     pipeline = pipeline_of(sink)
+    if (freeze := freeze_of(pipeline.pk if pipeline else None)) is not None:
+        raise frozen_error(freeze, f"Drilling sink {sink.name}")
     with constraints_mapped(f"drilling sink {sink.name}"), transaction.atomic():
         intent = intent_create(
             IntentAction.DRILL,
@@ -112,7 +115,7 @@ def drills_sweep(now: datetime) -> int:
             continue
         try:
             drill_request(sink, actor=SCHEDULE, now=now)
-        except Refused:  # another sweep, or a person, asked between our two looks
+        except (Refused, Frozen):  # another sweep, or a person, asked between our two looks; or nothing may be sent
             continue
         requested += 1
     return requested

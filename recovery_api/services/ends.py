@@ -19,6 +19,7 @@ from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.plans import is_id
 from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.selectors.registry import pipelines_of
+from recovery_api.selectors.versions import version_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.event_reads import sample_contents_keep
 from recovery_api.services.events import event_append
@@ -75,22 +76,28 @@ def sink_create(
     return _end_create(Sink, name, kind, options, actor=actor, now=now, report=report)
 
 
-def source_update(source: Source, options: Mapping[str, Any], *, actor: str, now: datetime) -> Source:
+def source_update(
+    source: Source, options: Mapping[str, Any], *, actor: str, now: datetime, read: frozenset[str] | None = None
+) -> Source:
     """The source with other options; its test report is dropped and waiting plans of its pipelines lapse. Under another
     mapping or filter its audits are void: they judged other rows, and certify none of these.
 
-    Raises: BadInput, UnknownOption; Refused where it is retired, or a recovery that reads it is unfinished.
+    `read`: the versions that this is a change of (selectors.versions); None: of any.
+
+    Raises: BadInput, UnknownOption, Outdated; Refused where it is retired, or a recovery that reads it is unfinished.
     """
-    return _end_update(source, options, actor=actor, now=now)
+    return _end_update(source, options, actor=actor, now=now, read=read)
 
 
-def sink_update(sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime) -> Sink:
+def sink_update(
+    sink: Sink, options: Mapping[str, Any], *, actor: str, now: datetime, read: frozenset[str] | None = None
+) -> Sink:
     """The sink with other options; its test report is dropped and waiting plans of its pipelines lapse. Under another
     mapping or filter its audits are void.
 
     What it said before is still remembered: options that lead to another database are found out as a restored sink.
     """
-    return _end_update(sink, options, actor=actor, now=now)
+    return _end_update(sink, options, actor=actor, now=now, read=read)
 
 
 def connection_test_request(
@@ -213,7 +220,9 @@ def _end_create(
     return end
 
 
-def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime) -> E:
+def _end_update(
+    end: E, options: Mapping[str, Any], *, actor: str, now: datetime, read: frozenset[str] | None = None
+) -> E:
     word = end._meta.model_name or ""
     checked = options_check(word, end.kind, options)
     action = f"changing {word} {end.name}"
@@ -221,6 +230,7 @@ def _end_update(end: E, options: Mapping[str, Any], *, actor: str, now: datetime
         locked = type(end)._default_manager.select_for_update(no_key=True).get(pk=end.pk)
         if locked.retired_at is not None:
             raise Refused(action, "it was retired", f"Register a new {word}.")
+        version_check(locked, read)
         pipelines = list(pipelines_of(locked).order_by("pk"))
         unfinished_refuse(action, pipelines)
         before = locked.options

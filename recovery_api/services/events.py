@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
+
+from django.db import transaction
 
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.words import words
+from recovery_api.logs import about_line
 from recovery_api.models import Audit, Event, EventKind, Pipeline, Plan, Recovery
+
+logger = logging.getLogger(__name__)
 
 
 def event_append(
@@ -28,7 +35,7 @@ def event_append(
     if kind not in words(EventKind):
         raise BadInput("event", f"{kind!r} is not a step the timeline knows", f"One of: {', '.join(words(EventKind))}.")
     about = recovery or plan or audit
-    return Event.objects.create(
+    event = Event.objects.create(
         at=now,
         kind=kind,
         actor=actor,
@@ -40,3 +47,19 @@ def event_append(
         says=says,
         data=dict(data or {}),
     )
+    if logger.isEnabledFor(logging.INFO):
+        transaction.on_commit(partial(_logged, event))  # never of what was rolled back
+    return event
+
+
+def _logged(event: Event) -> None:
+    """One line a step, with what it is about."""
+    about = {
+        "pipeline": event.pipeline.name if event.pipeline else None,
+        "recovery": event.recovery_id,
+        "plan": event.plan_id,
+        "audit": event.audit_id,
+        "generation": event.generation,
+        "actor": event.actor,
+    }
+    logger.info("%s: %s", event.kind, event.says, extra=about_line(about))

@@ -10,15 +10,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from recovery_api.domain.actors import by, subject
-from recovery_api.domain.errors import Refused, TransientError, UnknownOption
+from recovery_api.domain.errors import Frozen, Refused, TransientError, UnknownOption
 from recovery_api.domain.work import QUEUES, Urgency
 from recovery_api.models import (
     Drill,
     DrillState,
     EventKind,
+    Freeze,
     Intent,
     IntentAction,
     IntentState,
@@ -273,8 +274,15 @@ def intents_wake(now: datetime) -> int:
 
 
 def _is_due(now: datetime) -> Q:
-    """Nothing is put off for longer than BACKOFF_LIMIT: what seems to be was put off before the clock went back."""
-    return Q(not_before__isnull=True) | Q(not_before__lte=now) | Q(not_before__gt=now + BACKOFF_LIMIT)
+    """Nothing is put off for longer than BACKOFF_LIMIT: what seems to be was put off before the clock went back.
+
+    What holds because its pipeline is frozen waits for the freeze to be lifted, and occupies no worker meanwhile.
+    """
+    standing = Freeze.objects.filter(
+        Q(pipeline__isnull=True) | Q(pipeline=OuterRef("pipeline")), lifted_at__isnull=True
+    )
+    may_go_on = Q(error__isnull=True) | ~Q(error__code=Frozen.code) | ~Exists(standing)
+    return (Q(not_before__isnull=True) | Q(not_before__lte=now) | Q(not_before__gt=now + BACKOFF_LIMIT)) & may_go_on
 
 
 def _held(intent: Intent) -> QuerySet[Intent]:

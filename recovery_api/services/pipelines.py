@@ -16,6 +16,7 @@ from recovery_api.domain.identity import ids_check
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.pipelines import pipeline_options_check, pipeline_options_parse
 from recovery_api.models import EventKind, Pipeline, Sink, Source
+from recovery_api.selectors.versions import version_check
 from recovery_api.services.constraints import REMEDIES, constraints_mapped
 from recovery_api.services.ends import name_check
 from recovery_api.services.events import event_append
@@ -76,11 +77,13 @@ def pipeline_update(
     requires_other_approver: bool,
     actor: str,
     now: datetime,
+    read: frozenset[str] | None = None,
 ) -> Pipeline:
     """The pipeline with this delivery, this scope, these options and this rule about approvers, all of them; waiting
-    plans lapse. `delivery` None: the record itself. Its audits stand: what they judged, the record showed.
+    plans lapse. `delivery` None: the record itself. Its audits stand: what they judged, the record showed. `read`: the
+    versions that this is a change of (selectors.versions); None: of any.
 
-    Raises: BadInput, UnknownOption; Refused where it is retired, a recovery of it is unfinished, or the delivery serves
+    Raises: Outdated; BadInput, UnknownOption; Refused where it is retired, a recovery of it is unfinished, or the delivery serves
     another pipeline.
     """
     keys, kept = _scope_check(scope), _options_check(options)
@@ -90,6 +93,7 @@ def pipeline_update(
         locked = Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline.pk)
         if locked.retired_at is not None:
             raise Refused(action, "it was retired", "Register a new pipeline.")
+        version_check(locked, read)
         unfinished_refuse(action, [locked])
         _sinks_check(locked.sink, delivery and Sink.objects.get(pk=delivery.pk))
         _free_check(action, locked.sink, delivery, locked)

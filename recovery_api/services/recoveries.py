@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from recovery_api.domain.actors import subject
 from recovery_api.domain.attestations import Attestation
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.errors import BadInput, Frozen, Refused
 from recovery_api.domain.evidence_places import Stored
 from recovery_api.models import (
     LIVE_STATES,
@@ -31,6 +31,7 @@ from recovery_api.models import (
     Sink,
     Wanted,
 )
+from recovery_api.selectors.freezes import frozen_check
 from recovery_api.selectors.plans import plan_get
 from recovery_api.selectors.recoveries import plan_strategy
 from recovery_api.services.attestations import attestations_check
@@ -57,7 +58,7 @@ def recovery_request(
     `digest`, where given, must be the plan's: what was seen is what is applied.
     Raises: NotFound; BadInput for a missing reason or another pipeline's name; Refused where the digest is another, the
     plan is not approved, the approval lapsed, the sink was restored, the pipeline has an unfinished recovery, or an attestation
-    that the plan needs is not given.
+    that the plan needs is not given; Frozen where people stopped all sending.
     """
     plan = plan_get(plan_id)
     pipeline = plan.pipeline
@@ -71,6 +72,7 @@ def recovery_request(
     if (first := _of_plan(plan)) is not None:
         return _asked_again(first, reason.strip(), actor, now)
     _check_approval(plan, now)
+    frozen_check(pipeline, f"Redriving {pipeline.name}")
     attested = attestations_check(plan, attestations, now)
     action = f"redriving {pipeline.name}"
     occupied = {"a_pipeline_has_one_unfinished_recovery": partial(_occupied, pipeline, action)}
@@ -218,16 +220,23 @@ def recovery_want(
 
 
 def recovery_hold(
-    recovery: Recovery, before: str | None, *, actor: str, now: datetime, intent: Intent | None = None
+    recovery: Recovery,
+    before: str | None,
+    *,
+    actor: str,
+    now: datetime,
+    intent: Intent | None = None,
+    because: str = "",
 ) -> None:
-    """Says that the recovery really holds, before the step `before`; None: that it goes on. Raises: Refused."""
+    """Says that the recovery really holds, before the step `before`; None: that it goes on. `because`: where it was not
+    asked of this recovery itself. Raises: Refused."""
     with transaction.atomic():
         if intent is not None:
             intent_hold(intent)
         Recovery.objects.filter(id=recovery.id).exclude(state=RecoveryState.FINISHED).update(
-            progress=None if before is None else {"holds_before": before}
+            progress=None if before is None else {"holds_before": before, "because": because}
         )
-        says = "It goes on." if before is None else f"It holds before {before}."
+        says = "It goes on." if before is None else f"It holds before {before}. {because}".strip()
         event_append(EventKind.STEP, actor=actor, now=now, says=says, recovery=recovery, generation=recovery.generation)
 
 
@@ -250,6 +259,9 @@ def recovery_settle_request(recovery: Recovery, *, actor: str, now: datetime, wa
         )  # orders two requests: the second attaches
         live = Intent.objects.filter(recovery=locked, state__in=LIVE_STATES).first()
         if live is not None:
+            Intent.objects.filter(id=live.id, state=IntentState.QUEUED, error__code=Frozen.code).update(
+                error=None
+            )  # asked for by a person, it is taken once more: to ask the sink, or to stop
             if live.arguments:  # the sweep's, which would only give it up: a person wants it to go on
                 Intent.objects.filter(id=live.id, state=IntentState.QUEUED).update(arguments={})
             return live

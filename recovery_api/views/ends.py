@@ -30,6 +30,7 @@ from recovery_api.services.ends import (
 from recovery_api.services.presets import Filled, preset_fill
 from recovery_api.services.retirement import sink_retire, source_retire
 from recovery_api.views.base import ApiView, accepted, answer, segment
+from recovery_api.views.conditional import tagged, versions_read
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import retired, work_asked
 from recovery_api.views.paging import PageQuery, page, paged
@@ -142,15 +143,16 @@ class SourceOne(ApiView):
         "show_source", "One source, with its last test.", answer=SourceShape, is_named=True, errors=[404], tag="sources"
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(end_as_row(source_get(name), actor(request)))
+        source = source_get(name)
+        return tagged(answer(end_as_row(source, actor(request))), source)
 
     @operation(
-        "update_source", CHANGE, answer=SourceShape, body=OptionsBody, is_named=True, errors=[404], tag="sources"
+        "update_source", CHANGE, answer=SourceShape, body=OptionsBody, is_named=True, errors=[404, 412], tag="sources"
     )
     def patch(self, request: Request, name: str) -> Response:
-        given = OptionsBody.read(request.data)
-        source = source_update(source_get(name), given["options"], actor=actor(request), now=timezone.now())
-        return answer(end_as_row(source))
+        given, read = OptionsBody.read(request.data), versions_read(request)
+        source = source_update(source_get(name), given["options"], actor=actor(request), now=timezone.now(), read=read)
+        return tagged(answer(end_as_row(source)), source)
 
 
 class SinkOne(ApiView):
@@ -163,13 +165,14 @@ class SinkOne(ApiView):
         tag="sinks",
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(end_as_row(sink_get(name), actor(request)))
+        sink = sink_get(name)
+        return tagged(answer(end_as_row(sink, actor(request))), sink)
 
-    @operation("update_sink", CHANGE, answer=SinkShape, body=OptionsBody, is_named=True, errors=[404], tag="sinks")
+    @operation("update_sink", CHANGE, answer=SinkShape, body=OptionsBody, is_named=True, errors=[404, 412], tag="sinks")
     def patch(self, request: Request, name: str) -> Response:
-        given = OptionsBody.read(request.data)
-        sink = sink_update(sink_get(name), given["options"], actor=actor(request), now=timezone.now())
-        return answer(end_as_row(sink))
+        given, read = OptionsBody.read(request.data), versions_read(request)
+        sink = sink_update(sink_get(name), given["options"], actor=actor(request), now=timezone.now(), read=read)
+        return tagged(answer(end_as_row(sink)), sink)
 
 
 class SourceRetire(ApiView):

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 from recovery_api.domain.access import withdrawing_needs
 from recovery_api.domain.errors import Refused
 from recovery_api.domain.words import words
-from recovery_api.models import IntentAction, IntentState
-from recovery_api.rows import intent_as_row
+from recovery_api.models import LIVE_STATES, IntentAction, IntentState
+from recovery_api.rows import Row, intent_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.intents import intent_get, intent_list
 from recovery_api.serializers.fields import Choice, FlagWord, Name
@@ -22,6 +22,7 @@ from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import NothingBody
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor, require
+from recovery_api.views.waiting import WaitQuery, answered_when_over
 
 
 class IntentsQuery(PageQuery):
@@ -53,15 +54,22 @@ class Intents(ApiView):
 
 
 class IntentOne(ApiView):
+    query_class = WaitQuery
+
     @operation(
         "show_intent",
-        "One piece of work: state, progress, result, error.\n\nPoll it, once a second at most.",
+        "One piece of work: state, progress, result, error.\n\nPoll it, once a second at most, or let it `wait` for the end.",
         answer=IntentShape,
+        query=WaitQuery,
         errors=[404],
         tag="intents",
     )
     def get(self, request: Request, intent_id: str) -> Response:
-        return answer(intent_as_row(intent_get(intent_id), actor(request)))
+        def look() -> tuple[Row, bool]:
+            found = intent_get(intent_id)
+            return intent_as_row(found, actor(request)), found.state not in LIVE_STATES
+
+        return answered_when_over(look, self.asked)
 
 
 class IntentCancel(ApiView):

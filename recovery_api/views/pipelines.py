@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from recovery_api.domain.labels import label_parse
 from recovery_api.exceptions import BadRequest
 from recovery_api.headroom_rows import statuses_as_rows
 from recovery_api.models import Pipeline
@@ -28,7 +29,7 @@ from recovery_api.selectors.ends import pipeline_get, pipeline_list, sink_get, s
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.fleet_pages import TROUBLE, fleet_entries, fleet_select
 from recovery_api.selectors.generations import claim_list, generation_list
-from recovery_api.serializers.fields import Body, Choice, Flag, Name, OptionsField, TextList
+from recovery_api.serializers.fields import Body, Choice, Flag, Name, OptionsField, Text, TextList
 from recovery_api.serializers.shapes import (
     ClaimShape,
     FrontiersShape,
@@ -42,6 +43,7 @@ from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
 from recovery_api.views.base import ApiView, answer, referenced, segment
+from recovery_api.views.conditional import tagged, versions_read
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import NothingBody, retired
 from recovery_api.views.paging import PageQuery, page
@@ -52,6 +54,8 @@ class PipelinesQuery(PageQuery):
     source = Name(help_text="Only of this source.")
     sink = Name(help_text="Only of this sink, as the record.")
     delivery = Name(help_text="Only of this sink, as a delivery of its own.")
+    owner = Text(help_text="Only those that this owner answers for.")
+    label = Text(help_text="Only those with this label: name=value.")
 
 
 class StatusesQuery(PipelinesQuery):
@@ -95,6 +99,7 @@ class Pipelines(ApiView):
         "Every pipeline, by name.",
         answer=page_of(PipelineShape),
         query=PipelinesQuery,
+        errors=[422],
         tag="pipelines",
     )
     def get(self, request: Request) -> Response:
@@ -123,7 +128,8 @@ class Pipelines(ApiView):
 class PipelineOne(ApiView):
     @operation("show_pipeline", "One pipeline.", answer=PipelineShape, is_named=True, errors=[404], tag="pipelines")
     def get(self, request: Request, name: str) -> Response:
-        return answer(pipeline_as_row(pipeline_get(name)))
+        found = pipeline_get(name)
+        return tagged(answer(pipeline_as_row(found)), found)
 
     @operation(
         "update_pipeline",
@@ -132,7 +138,7 @@ class PipelineOne(ApiView):
         answer=PipelineShape,
         body=PipelineChange,
         is_named=True,
-        errors=[404],
+        errors=[404, 412],
         request_example={"options": {"batch_limit": 50000}},
         tag="pipelines",
     )
@@ -143,8 +149,9 @@ class PipelineOne(ApiView):
         if given.get("delivery") is not None:
             given["delivery"] = referenced("delivery", sink_get, given["delivery"])
         kept = {member: getattr(found, member) for member in CHANGED}
-        changed = pipeline_update(found, actor=actor(request), now=timezone.now(), **{**kept, **given})
-        return answer(pipeline_as_row(changed))
+        read = versions_read(request)
+        changed = pipeline_update(found, actor=actor(request), now=timezone.now(), read=read, **{**kept, **given})
+        return tagged(answer(pipeline_as_row(changed)), changed)
 
 
 class PipelineRetire(ApiView):
@@ -182,6 +189,7 @@ class Fleet(ApiView):
         "The status of every pipeline, by name.\n\nUnknown is never green, and stale is unknown.",
         answer=page_of(StatusShape),
         query=StatusesQuery,
+        errors=[422],
         tag="pipelines",
     )
     def get(self, request: Request) -> Response:
@@ -277,4 +285,8 @@ def _asked_for(asked: dict[str, Any]) -> QuerySet[Pipeline]:
     for end in ("source", "sink", "delivery"):
         if end in asked:
             found = found.filter(**{f"{end}__name": asked[end]})
+    if "owner" in asked:
+        found = found.filter(options__owner=asked["owner"])
+    if "label" in asked:
+        found = found.filter(options__labels__contains=dict([label_parse(asked["label"], "label")]))
     return found

@@ -27,6 +27,7 @@ from recovery_api.views.idempotent import idempotent
 from recovery_api.views.named import NothingBody
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
+from recovery_api.views.waiting import WaitQuery, answered_when_over
 
 
 class RecoveriesQuery(PageQuery):
@@ -102,11 +103,22 @@ class Recoveries(ApiView):
 
 
 class RecoveryOne(ApiView):
+    query_class = WaitQuery
+
     @operation(
-        "show_recovery", "One recovery, and its live work.", answer=RecoveryShape, errors=[404], tag="recoveries"
+        "show_recovery",
+        "One recovery, and its live work.\n\nPoll it, once a second at most, or let it `wait` for the end.",
+        answer=RecoveryShape,
+        query=WaitQuery,
+        errors=[404],
+        tag="recoveries",
     )
     def get(self, request: Request, recovery_id: str) -> Response:
-        return answer(_row(recovery_by_id(recovery_id)))
+        def look() -> tuple[Row, bool]:
+            row = _row(recovery_by_id(recovery_id))
+            return row, row["outcome"] is not None
+
+        return answered_when_over(look, self.asked)
 
 
 class _Wanted(ApiView):

@@ -15,6 +15,7 @@ from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.strategies.fenced import FENCED
 from recovery_api.models import Intent, Pipeline, Sink
+from recovery_api.selectors.freezes import freeze_of, freeze_says
 from recovery_api.services.drills import drill_record
 from workers.connectors.protocols.appended import AppendedNamespace
 from workers.connectors.protocols.fence import DrillNamespace
@@ -34,6 +35,7 @@ def drill_run(intent: Intent, report: Any) -> None:
     """
     if intent.sink is None:
         raise Refused("drilling", "no sink is named", "Name one.")
+    _frozen_check(intent)
     kind, options = intent.sink.kind, intent.sink.options
     report(step="asking the sink what it can do")
     capability = _capability(intent.sink, intent.pipeline)
@@ -49,11 +51,19 @@ def drill_run(intent: Intent, report: Any) -> None:
         if refusal is not None:
             results.append(replace(refusal, proves=proves))
             continue
+        _frozen_check(intent)
         with delivery_make(kind, options, Ability.DRILLED).drill_namespace() as namespace:
             crash_point(Point.DURING_DRILL)
             results.append(replace(_play(name, namespace), proves=proves))
         report.check()
     drill_record(intent.drill, results, intent=intent, now=timezone.now())
+
+
+def _frozen_check(intent: Intent) -> None:
+    """A drill claims and fires, if only in a namespace of its own. Raises: Refused where nothing may be sent."""
+    if (freeze := freeze_of(intent.pipeline_id)) is not None:
+        problem, remedy = freeze_says(freeze), "Drill it once that is lifted."
+        raise Refused(f"drilling sink {intent.sink.name if intent.sink else ''}", problem, remedy)
 
 
 def _capability(sink: Sink, pipeline: Pipeline | None) -> Capability:

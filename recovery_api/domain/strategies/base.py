@@ -45,7 +45,7 @@ class Strategy:
     """One way to recover. `does` and `promise` together are its one sentence; `{given}` is where *given …* stands.
 
     `steps`: in order. `moves`: which state may follow which. `obeys_before`: by state, the step that a pause or a stop
-    holds a worker before; `next_part`: that of the next part. `conditions`: names of what must be judged before it runs.
+    holds a worker before; `next_part`: that of the next part. `holds_claim`: the states in which a claim may be open at the sink. `conditions`: names of what must be judged before it runs.
     `attestations`: what people may be asked to attest, by name. `outcomes`: how it may end. `drills`: what its sink can
     be asked to prove, by the drill's name. `is_driven` False: nothing is ever sent by it. `applying`, `pausing`, `stopping`, `settling`: what
     each of these does, as a person reads it before asking for it. `relay_next`: what to do with the relay once it has
@@ -67,6 +67,7 @@ class Strategy:
     moves: Mapping[str, frozenset[str]] = field(default_factory=dict)
     obeys_before: Mapping[str, str] = field(default_factory=dict)
     next_part: str = ""
+    holds_claim: frozenset[str] = frozenset()
     conditions: tuple[str, ...] = ()
     attestations: tuple[str, ...] = ()
     outcomes: frozenset[Outcome] = frozenset()

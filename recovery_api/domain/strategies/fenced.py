@@ -113,6 +113,7 @@ FENCED = Strategy(
     moves=MOVES,
     obeys_before=OBEYS_BEFORE,
     next_part="the next part's claim",
+    holds_claim=frozenset({CLAIMING, ARMING, STAGING, FIRING, SETTLING}),
     conditions=("P1", "P2", "P3", "P4", "C1", "record", "content", "order", "floor", "horizon"),
     attestations=(LATER_EVENTS_CONFIRMED,),
     outcomes=frozenset(Outcome),

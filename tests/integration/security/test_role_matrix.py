@@ -107,4 +107,5 @@ def test_s7_a_plan_whose_work_is_withdrawn_is_refused_on_either_face(address: st
 
 
 def test_an_admin_approves_nothing_and_an_approver_configures_nothing() -> None:
-    assert not PERMISSIONS_OF[Role.ADMIN] & PERMISSIONS_OF[Role.APPROVER] - {Permission.SEE}
+    """Both see, and both may stop all sending."""
+    assert not PERMISSIONS_OF[Role.ADMIN] & PERMISSIONS_OF[Role.APPROVER] - {Permission.SEE, Permission.FREEZE}

@@ -108,6 +108,7 @@ class AttestedDriver(Driver):
                 return self._landed(found, Answer("appended"))
             found.sink_release()
             archived = batch_archived(found)
+            unless_asked(self.recovery, self.report)
             self._move(
                 RecoveryState.APPENDING,
                 EventKind.ARMED,

@@ -48,7 +48,7 @@ class Driver(ABC):
 
         `attested`: what its verdict rests on beside the source's ground.
         """
-        wanted_after_pause(self.recovery, self.intent, self.report, "the verification")
+        wanted_after_pause(self.recovery, self.intent, self.report, "the verification", is_reading=True)
         name = f"{self.recovery.id}-verified-{self.intent.id}-{self.intent.attempts}"
         request = request_make(
             self.recovery.pipeline,

@@ -99,6 +99,8 @@ class FencedDriver(Driver):
         part = self._part_frontier()
         sink_check(self.recovery.pipeline)
         newest = own_claims.claims_find(self.recovery, self.intent, self.sink, self._wait())
+        if self._stopped("the claim"):  # that waited at the sink, and people may have asked for something meanwhile
+            return None
         self._move(
             RecoveryState.CLAIMING,
             EventKind.STEP,
@@ -184,6 +186,7 @@ class FencedDriver(Driver):
         crash_point(Point.BEFORE_ARM)
         own_claims.staged_remove(self.sink)  # what earlier attempts left would be there once more for each
         batch, archived = BatchDigest(found.batch_count, found.batch_digest), batch_archived(found)
+        unless_asked(self.recovery, self.report)
         armed = self.sink.arm(generation, batch, frontier_as_row(part))
         if armed.word != "armed":
             return armed
@@ -204,6 +207,7 @@ class FencedDriver(Driver):
             },
         )
         self.report(step="staging", done=0, total=batch.count, unit="events")
+        unless_asked(self.recovery, self.report)
         staged = batch_stage(self.session, found, generation, arm)
         crash_point(Point.DURING_STAGING)
         self.report(step="staging", done=staged, total=batch.count, unit="events")
