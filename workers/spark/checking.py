@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -65,9 +66,13 @@ def _over(
         for batch in batches:
             for index in batch.column(0).to_pylist():
                 told = [_tried(each) for _, each in tries]
-                yield summary_row(index, "", lambda told=told: {"host": socket.gethostname(), "told": told})
+                yield summary_row(index, "", partial(_told, socket.gethostname(), told))
 
     return run
+
+
+def _told(host: str, told: Sequence[str]) -> dict[str, Any]:
+    return {"host": host, "told": told}
 
 
 def _tried(each: Callable[[], None]) -> str:
