@@ -40,8 +40,8 @@ GUARDS = (
     Guard(
         "the sweep takes what a manifest names",
         "workers/recovery/retention.py",
-        "                if name not in named and changed_at < before:\n",
-        "                if changed_at < before:\n",
+        "            if name not in named and changed_at < before:\n",
+        "            if changed_at < before:\n",
         (f"{BUCKET}::test_what_nothing_rests_on_goes_within_a_day_and_what_a_manifest_names_stays",),
     ),
     Guard(
