@@ -20,8 +20,8 @@ def store_url() -> str:
     return str(settings.FENCEPOST_EVIDENCE_URL or settings.FENCEPOST_EVIDENCE_DIR)
 
 
-def is_below_store(uri: str) -> bool:
-    return uri.startswith(f"{uri_of(store_url()).rstrip('/')}/")
+def _below_store() -> Q:
+    return Q(uri__startswith=f"{uri_of(store_url()).rstrip('/')}/")
 
 
 def stored_find(uris: Iterable[str]) -> Mapping[str, Stored]:
@@ -37,7 +37,13 @@ def stored_get(uri: str) -> Stored | None:
 
 
 def places_released() -> QuerySet[EvidencePlace]:
-    return EvidencePlace.objects.filter(released_at__isnull=False).order_by("released_at", "id")
+    """Those that the sweep is to take away, as far as they lie in the store that is set."""
+    return EvidencePlace.objects.filter(_below_store(), released_at__isnull=False).order_by("released_at", "id")
+
+
+def places_elsewhere() -> QuerySet[EvidencePlace]:
+    """Those that were released and lie in another store: nobody here can take them away."""
+    return EvidencePlace.objects.filter(~_below_store(), released_at__isnull=False).order_by("released_at", "id")
 
 
 def places_abandoned(now: datetime) -> QuerySet[EvidencePlace]:
@@ -50,4 +56,6 @@ def places_abandoned(now: datetime) -> QuerySet[EvidencePlace]:
 def places_unswept(now: datetime) -> QuerySet[EvidencePlace]:
     """Those that nobody looked through for what their manifests do not name."""
     unswept = Q(kept_at__isnull=False, swept_at__isnull=True, released_at__isnull=True)
-    return EvidencePlace.objects.filter(unswept, kept_at__lt=now - ABANDONED_AFTER).order_by("kept_at", "id")
+    return EvidencePlace.objects.filter(unswept, _below_store(), kept_at__lt=now - ABANDONED_AFTER).order_by(
+        "kept_at", "id"
+    )

@@ -21,6 +21,7 @@ from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.labels import label_parse
 from recovery_api.domain.words import words
 from recovery_api.models import Delivery, Destination, EventKind, Route
+from recovery_api.selectors.versions import version_check
 from recovery_api.services.constraints import constraints_mapped
 from recovery_api.services.deliveries import waiting_refuse
 from recovery_api.services.ends import name_check
@@ -53,13 +54,22 @@ def destination_add(
 
 
 def destination_change(
-    destination: Destination, *, address: str | None = None, secret: str | None = None, actor: str, now: datetime
+    destination: Destination,
+    *,
+    address: str | None = None,
+    secret: str | None = None,
+    read: frozenset[str] | None = None,
+    actor: str,
+    now: datetime,
 ) -> Destination:
-    """The destination with another address or secret. What waits is sent there. Raises: BadInput."""
-    given = {"address": destination.address if address is None else address}
-    given["secret"] = destination.secret if secret is None else secret
-    checked = _checked(destination.name, destination.shape, given["address"], given["secret"])
+    """The destination with another address or secret. What waits is sent there. `read`: the versions that this is a change
+    of (selectors.versions); None: of any. Raises: BadInput; Outdated."""
     with transaction.atomic():
+        locked = Destination.objects.select_for_update().get(pk=destination.pk)
+        version_check(locked, read)
+        given = {"address": locked.address if address is None else address}
+        given["secret"] = locked.secret if secret is None else secret
+        checked = _checked(locked.name, locked.shape, given["address"], given["secret"])
         Destination.objects.filter(pk=destination.pk, retired_at__isnull=True).update(**checked)
         _tell(f"Destination {destination.name} was changed.", actor, now, {"destination": destination.name, **checked})
     destination.address, destination.secret = checked["address"], checked["secret"]

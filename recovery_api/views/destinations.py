@@ -29,6 +29,7 @@ from recovery_api.serializers.fields import Body, Choice, Flag, Name, OptionsFie
 from recovery_api.serializers.shapes import page_of
 from recovery_api.services import destinations as services
 from recovery_api.views.base import ApiView, answer, referenced, segment
+from recovery_api.views.conditional import tagged, versions_read
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
@@ -106,7 +107,8 @@ class DestinationOne(ApiView):
         "show_destination", "One destination.", answer=DestinationShape, is_named=True, errors=[404], tag="destinations"
     )
     def get(self, request: Request, name: str) -> Response:
-        return answer(destination_as_row(destination_get(name)))
+        found = destination_get(name)
+        return tagged(answer(destination_as_row(found)), found)
 
     @operation(
         "update_destination",
@@ -114,14 +116,16 @@ class DestinationOne(ApiView):
         answer=DestinationShape,
         body=DestinationChangeBody,
         is_named=True,
-        errors=[404],
+        errors=[404, 412],
         request_example={"address": "https://hooks.example/fencepost"},
         tag="destinations",
     )
     def patch(self, request: Request, name: str) -> Response:
-        given = DestinationChangeBody.read(request.data)
-        row = services.destination_change(destination_get(name), **given, actor=actor(request), now=now_get())
-        return answer(destination_as_row(row))
+        given, read = DestinationChangeBody.read(request.data), versions_read(request)
+        row = services.destination_change(
+            destination_get(name), **given, read=read, actor=actor(request), now=now_get()
+        )
+        return tagged(answer(destination_as_row(row)), row)
 
 
 class DestinationTest(ApiView):

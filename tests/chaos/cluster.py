@@ -37,12 +37,13 @@ SPECULATION = {
 class _Server(Spark):
     """The Connect server as the cluster's driver, with Spark's REST on loopback."""
 
-    def __init__(self, place: Place, master: str, pages_port: int, home: Path) -> None:
+    def __init__(self, place: Place, master: str, pages_port: int, home: Path, is_strange: bool) -> None:
         super().__init__(place)
+        self.is_strange, cores = is_strange, 1 if is_strange else CORES
         self.more = {
-            **SPECULATION,
+            **({"spark.python.daemon.module": "pyspark.daemon"} if is_strange else SPECULATION),
             "spark.master": master,
-            "spark.executor.cores": str(CORES),
+            "spark.executor.cores": str(cores),
             "spark.executor.memory": "512m",
             "spark.executor.extraJavaOptions": JAVA_OPTIONS,
             "spark.ui.enabled": "true",
@@ -56,13 +57,18 @@ class _Server(Spark):
         return [*command, *options, resource]  # of two values of one name the later one counts
 
     def environment(self) -> dict[str, str]:
-        return {**super().environment(), "SPARK_CONF_DIR": str(self.configuration)}
+        environment = {**super().environment(), "SPARK_CONF_DIR": str(self.configuration)}
+        if self.is_strange:
+            del environment["PYTHONPATH"]
+        return environment
 
 
 class Cluster:
-    """Started by entering it. `executor_of` finds the executor in which a process runs; `attempts` is what Spark tells."""
+    """Started by entering it. `is_strange`: a cluster as others run it: its executors have Python and packages,
+    and nothing of ours, one core each, and nothing is speculated.
+    `executor_of` finds the executor in which a process runs; `attempts` is what Spark tells."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, is_strange: bool = False) -> None:
         directory.mkdir(parents=True)
         self.directory = directory
         self.configuration = directory / "cluster"
@@ -73,6 +79,7 @@ class Cluster:
             f"spark://{HOSTS[0]}:{self.master_port}",
             self.pages_port,
             self.configuration,
+            is_strange,
         )
         self.processes: list[subprocess.Popen[bytes]] = []
 
@@ -90,7 +97,7 @@ class Cluster:
                     "worker.Worker",
                     host,
                     "--cores",
-                    str(CORES),
+                    self.server.more["spark.executor.cores"],
                     "--memory",
                     "1g",
                     "--work-dir",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from recovery_api.domain.coordinates import INT64_MIN, Coordinate
+from recovery_api.domain.evidence_places import Stored
 from recovery_api.selectors.omissions import AcknowledgedLane
 from workers.connectors.readings import CoordinateRange
 from workers.evidence import schemas
@@ -53,6 +54,8 @@ def test_what_the_record_holds_and_the_range_did_not_find_lost_or_altered_is_kep
     )
     accepted = pa.table({"position": pa.array([1, 3, 4, 8]), "ordinal": pa.array([0, 0, 0, 0])})
     asked = [question((1, 0), (2, 0), (3, 0), (4, 0)), question((2, 0))]
+    stored = Stored(str(tmp_path))
     for index, one in enumerate(asked):
-        acknowledged_write(str(tmp_path), index, "0", [acknowledged_accepted(one, findings, accepted)])
-    assert list(acknowledged_read(str(tmp_path))) == [("0", [1], [0])]
+        found = [acknowledged_accepted(one, findings, accepted)]
+        stored = stored.with_(acknowledged_write(stored.url, index, "0", found))
+    assert list(acknowledged_read(stored)) == [("0", [1], [0])]

@@ -33,7 +33,6 @@ def evidence(safe: SafeFrontier = PROVEN, approval: dict[str, int] | None = None
         batch_count=0,
         batch_digest="0:0:0:0",
         findings_count=0,
-        directory="",
         spelling=Spelling.BIGINT,
         approval=approval,
         spec=MeetSpec(*ends, *readings, (), {}, Width.PAYLOAD, ""),

@@ -91,7 +91,9 @@ def batch_of_part(spec: MeetSpec, part: int) -> pa.Table:
 
 def _lost(stored: Stored, part: int | None = None) -> pa.Table:
     wanted = ds.field("finding") == "lost"
-    return rows_read(stored, stored.of(FINDINGS, part), schemas.FINDING, columns=BATCH_COLUMNS, wanted=wanted)
+    return rows_read(
+        stored, stored.of(FINDINGS, part), schemas.FINDING, columns=BATCH_COLUMNS, wanted=wanted, wanted_by=["finding"]
+    )
 
 
 def batch_held(stored: Stored | None) -> int | None:

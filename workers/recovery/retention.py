@@ -7,16 +7,17 @@ sweep takes it away, sooner or later, whoever released it.
 from __future__ import annotations
 
 import logging
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from recovery_api.domain.errors import FencepostError
-from recovery_api.domain.evidence_places import place_parse, stored_make, uri_of, url_of
+from recovery_api.domain.evidence_places import place_parse, stored_make, url_of
 from recovery_api.models import EvidencePlace
 from recovery_api.selectors.evidence_places import (
     ABANDONED_AFTER,
-    is_below_store,
     places_abandoned,
+    places_elsewhere,
     places_released,
     places_unswept,
     store_url,
@@ -35,7 +36,8 @@ RETIRE_EVERY = timedelta(hours=6)
 SWEEP_EVERY = timedelta(hours=1)
 """What nothing rests on is looked for so often; what was released goes with the next sweep."""
 PLACES_AT_ONCE = 1_000
-"""Taken away, or looked through, by one sweep: it has other things to do."""
+SECONDS_AT_MOST = 5.0
+"""So many places, and so long, one sweep is busy with them: it has other things to do, and the next one goes on."""
 
 
 def retention_sweep(now: datetime) -> None:
@@ -57,13 +59,21 @@ def evidence_sweep(now: datetime) -> int:
     """
     if not _is_there(store_url()):
         return 0
+    until = time.monotonic() + SECONDS_AT_MOST
     if upkeep_begin("evidence", now, SWEEP_EVERY):
         places_abandoned(now).update(released_at=now)
-        for place in places_unswept(now)[:PLACES_AT_ONCE]:
-            _unnamed_remove(place, now)
+        for place in places_elsewhere()[:PLACES_AT_ONCE]:
+            if not _left(place, "it lies in another store than the one that is set"):
+                place.delete()
     gone = 0
     for place in places_released()[:PLACES_AT_ONCE]:
-        gone += _remove(place)
+        answer = _remove(place)
+        if answer is None or time.monotonic() > until:
+            return gone + bool(answer)
+        gone += answer
+    for place in places_unswept(now)[:PLACES_AT_ONCE]:
+        if not _unnamed_remove(place, now) or time.monotonic() > until:
+            break
     return gone
 
 
@@ -73,34 +83,38 @@ def _is_there(url: str) -> bool:
     return not place.is_folder or Path(place.path).is_dir()
 
 
-def _remove(place: EvidencePlace) -> bool:
+def _remove(place: EvidencePlace) -> bool | None:
+    """Whether the place was taken away. None: the store does not answer, so the others are left for later, too."""
+    url = url_of(place.uri, store_url())
     try:
-        if not is_below_store(place.uri):
-            return _left(place, "it lies in another store than the one that is set")
-        place_remove(url_of(place.uri, store_url()))
+        place_remove(url)
     except FencepostError as error:
-        return _left(place, str(error))
+        _left(place, str(error))
+        return False if place_parse(url).is_folder else None
     place.delete()
     return True
 
 
 def _left(place: EvidencePlace, why: str) -> bool:
-    if evidence_left(place.uri):
+    """Whether a row tells of it: then it is said that it stays, and why."""
+    is_told = evidence_left(place.uri)
+    if is_told:
         logger.warning("evidence at %s could not be taken away: %s", place.uri, why)
-    return False
+    return is_told
 
 
-def _unnamed_remove(place: EvidencePlace, now: datetime) -> None:
-    """Takes away what no manifest names: of attempts that died, or were done twice."""
+def _unnamed_remove(place: EvidencePlace, now: datetime) -> bool:
+    """Takes away what no manifest names: of attempts that died, or were done twice. False: the store does not answer."""
     url = url_of(place.uri, store_url())
     named = {one.name for one in stored_make(url, place.manifest).objects}
     before = (now - ABANDONED_AFTER).timestamp()
     try:
-        if is_below_store(place.uri):
-            for name, changed_at in objects_list(url):
-                if name not in named and changed_at < before:
-                    object_remove(url, name)
+        for name, changed_at in objects_list(url):
+            if name not in named and changed_at < before:
+                object_remove(url, name)
     except FencepostError as error:
-        logger.warning("evidence at %s could not be looked through: %s", uri_of(url), error)
-        return
+        logger.warning("evidence at %s could not be looked through: %s", place.uri, error)
+        if not place_parse(url).is_folder:
+            return False  # of a folder it goes with the place as a whole, in the end
     EvidencePlace.objects.filter(pk=place.pk).update(swept_at=now)
+    return True

@@ -5,20 +5,22 @@ The sentences are the errors' own, so that a check and a job that failed say the
 
 from __future__ import annotations
 
+import functools
+import secrets
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.errors import EvidenceGone, EvidenceUnwritable, FencepostError
 from recovery_api.domain.evidence_places import uri_of, url_below
 from workers.evidence.folder import folder_error
-from workers.evidence.places import store_probe
+from workers.evidence.places import object_get, object_put, object_remove, store_probe
 from workers.evidence.ranges import EndSpec
 from workers.spark.slots import slots_of
-from workers.spark.tasks import tasks_run
+from workers.spark.tasks import summary_row, tasks_run
 
 TASKS_MOST = 64
 """Each opens a connection to each end."""
@@ -38,11 +40,16 @@ def reach_check(
     session: Any, store: str, sources: Mapping[str, EndSpec], sinks: Mapping[str, EndSpec]
 ) -> list[Reached]:
     """The store, and each end by its name, tried by tasks on as many executors as there are. Raises: what a job raises."""
-    tries: list[tuple[str, Callable[[], None]]] = [(f"evidence at {uri_of(store)}", _Probe(url_below(store, "checks")))]
+    place, name = url_below(store, "checks"), f"check-{secrets.token_hex(8)}"
+    object_put(place, name, b"fencepost")
+    tries: list[tuple[str, Callable[[], None]]] = [(f"evidence at {uri_of(store)}", _Probe(place, name))]
     tries += [(f"source {name}", _Opened(end, "source")) for name, end in sources.items()]
     tries += [(f"sink {name}", _Opened(end, "sink")) for name, end in sinks.items()]
     count = min(slots_of(session), TASKS_MOST)
-    rows = tasks_run(session, count, _over(tries))
+    try:
+        rows = tasks_run(session, count, _over(tries))
+    finally:
+        object_remove(place, name)
     return [_reached(what, at, rows) for at, (what, _) in enumerate(tries)]
 
 
@@ -59,20 +66,15 @@ def _over(
     tries: Sequence[tuple[str, Callable[[], None]]],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import socket
-
-        from workers.spark.tasks import summary_row
-
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                told = [_tried(each) for _, each in tries]
-                yield summary_row(index, "", partial(_told, socket.gethostname(), told))
+                yield summary_row(index, "", functools.partial(_told, tries))
 
     return run
 
 
-def _told(host: str, told: Sequence[str]) -> dict[str, Any]:
-    return {"host": host, "told": told}
+def _told(tries: Sequence[tuple[str, Callable[[], None]]]) -> dict[str, Any]:
+    return {"host": socket.gethostname(), "told": [_tried(each) for _, each in tries]}
 
 
 def _tried(each: Callable[[], None]) -> str:
@@ -89,10 +91,18 @@ def _tried(each: Callable[[], None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
+    """Writes there, and reads what the checking process put: a folder by the same name may be another one."""
+
     url: str
+    name: str
 
     def __call__(self) -> None:
         store_probe(self.url)
+        try:
+            object_get(self.url, self.name)
+        except EvidenceGone as error:
+            reason = "what another process put there is not seen, so it is another folder by the same name"
+            raise EvidenceUnwritable(uri_of(self.url), reason) from error
 
 
 @dataclass(frozen=True, slots=True)

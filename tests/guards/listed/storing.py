@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.guards.guard import Guard
 
 STORE = "tests/unit/test_evidence_store.py"
+SHIPPING = "tests/unit/test_shipping.py"
 BUCKET = "tests/integration/recovery/test_bucket.py"
 
 GUARDS = (
@@ -39,8 +40,8 @@ GUARDS = (
     Guard(
         "the sweep takes what a manifest names",
         "workers/recovery/retention.py",
-        "                if name not in named and changed_at < before:\n",
-        "                if changed_at < before:\n",
+        "            if name not in named and changed_at < before:\n",
+        "            if changed_at < before:\n",
         (f"{BUCKET}::test_what_nothing_rests_on_goes_within_a_day_and_what_a_manifest_names_stays",),
     ),
     Guard(
@@ -49,5 +50,19 @@ GUARDS = (
         "    if not mine.update(**kept):\n",
         "    mine.update(**kept)\n    if False:\n",
         (f"{BUCKET}::test_what_nothing_rests_on_goes_within_a_day_and_what_a_manifest_names_stays",),
+    ),
+    Guard(
+        "an executor's other copy of our code serves",
+        "workers/spark/probing.py",
+        '            if f"fencepost-{code_digest(code_files(root))}.zip" != archive:\n',
+        "            if False:\n",
+        (f"{SHIPPING}::test_the_archives_name_is_its_contents",),
+    ),
+    Guard(
+        "what a task imports is not sent",
+        "workers/spark/probing.py",
+        '"workers/__init__.py", "workers/faults.py"),\n',
+        '"workers/__init__.py"),\n',
+        (f"{SHIPPING}::test_the_archive_alone_is_enough_for_every_task",),
     ),
 )

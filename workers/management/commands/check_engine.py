@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,8 +11,9 @@ from urllib.parse import urlsplit
 from django.core.management.base import CommandParser
 
 from recovery_api.domain.errors import EngineLacks
+from recovery_api.domain.kinds import kind_get
 from recovery_api.management.base import DONE, OWED, FencepostCommand, Shown
-from recovery_api.models import Pipeline
+from recovery_api.models import Pipeline, Sink, Source
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.evidence_places import store_url
 from workers.evidence.ranges import EndSpec
@@ -55,8 +57,12 @@ class Command(FencepostCommand):
 
 
 def _ends(pipelines: list[Pipeline]) -> tuple[dict[str, EndSpec], dict[str, EndSpec]]:
-    sources = {one.source.name: EndSpec(one.source.kind, one.source.options) for one in pipelines}
-    return sources, {one.sink.name: EndSpec(one.sink.kind, one.sink.options) for one in pipelines}
+    """What tasks open, by name: ends that live in one process are not among it."""
+    return _specs([one.source for one in pipelines]), _specs([one.sink for one in pipelines])
+
+
+def _specs(ends: Sequence[Source | Sink]) -> dict[str, EndSpec]:
+    return {end.name: EndSpec(end.kind, end.options) for end in ends if not kind_get(end.kind).is_in_process}
 
 
 def _problems(one: Reached) -> list[str]:
