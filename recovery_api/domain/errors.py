@@ -202,6 +202,12 @@ class BadFile(BadInput):
     template = "{file}, {where}: {problem}. {remedy}"
 
 
+class UncanonicalContent(BadInput):
+    """A content that has no canonical text."""
+
+    code = "uncanonical_content"
+
+
 class AccessDenied(TerminalError):
     code = "access_denied"
     fields = ("endpoint", "problem", "remedy")

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from recovery_api.domain.errors import BadInput
+from recovery_api.domain.errors import UncanonicalContent
 
 NUMBER_WHOLE_DIGITS, NUMBER_FRACTION_DIGITS = 131072, 16383
 """What PostgreSQL's numeric holds before and after the point."""
@@ -46,12 +46,6 @@ class Number(str):
     """A JSON number as it was written, so that nothing rounds it on the way."""
 
     __slots__ = ()
-
-
-class UncanonicalContent(BadInput):
-    """A content that has no canonical text."""
-
-    code = "uncanonical_content"
 
 
 def content_parse(text: str) -> Any:
