@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from recovery_api.domain.errors import UncanonicalContent
+from recovery_api.domain.errors import BadInput, UncanonicalContent
 
 NUMBER_WHOLE_DIGITS, NUMBER_FRACTION_DIGITS = 131072, 16383
 """What PostgreSQL's numeric holds before and after the point."""
