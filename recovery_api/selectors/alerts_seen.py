@@ -44,6 +44,7 @@ from recovery_api.models import (
     Sink,
     Wanted,
 )
+from recovery_api.selectors.freezes import freezes_standing
 from recovery_api.selectors.headroom_figures import Figure
 from recovery_api.selectors.schedules import overdue_of
 from recovery_api.selectors.workers import worker_presence
@@ -87,6 +88,7 @@ def _pipelines(now: datetime, figures: Mapping[int, Figure]) -> Iterator[Pipelin
     rows = list(Pipeline.objects.filter(retired_at__isnull=True).annotate(**of_run).values(*OWN, *of_run))
     keys = [row["pk"] for row in rows]
     readings, looks = _readings(), _looks(keys)
+    frozen = set(freezes_standing().values_list("pipeline_id", flat=True))
     beats = _beats([row["run_id"] for row in rows if row["run_id"] and row["run_finished_at"] is None])
     overdue = {row["pk"]: _overdue(row, readings.get(row["pk"], []), now) for row in rows}
     failures = _failures([key for key, since in overdue.items() if since is not None])
@@ -100,7 +102,7 @@ def _pipelines(now: datetime, figures: Mapping[int, Figure]) -> Iterator[Pipelin
             sink=_sink_named(row),
             period=cadence.period * (1 - cadence.jitter),
             readings=mine,
-            run=_run(row, beats),
+            run=_run(row, beats, is_frozen=None in frozen or key in frozen),
             sla=cadence.sla,
             waiting_since=row["schedule__waiting_since"],
             last_read_at=max((one.reading.read_at for one in mine), default=None),
@@ -217,7 +219,8 @@ def _grounds(lanes: Mapping[str, Mapping[str, Any]]) -> tuple[frozenset[str], di
     return frozenset(proven), unproven
 
 
-def _run(row: Mapping[str, Any], beats: Mapping[Any, datetime]) -> RunNow | None:
+def _run(row: Mapping[str, Any], beats: Mapping[Any, datetime], is_frozen: bool) -> RunNow | None:
+    """`is_frozen`: people stopped its sending, so that it waits where it holds."""
     if row["run_id"] is None:
         return None
     signs = [row["run_created_at"], row["run_moved_at"], beats.get(row["run_id"])]
@@ -226,7 +229,7 @@ def _run(row: Mapping[str, Any], beats: Mapping[Any, datetime]) -> RunNow | None
         created_at=row["run_created_at"],
         moved_at=max(sign for sign in signs if sign is not None),
         step=RecoveryState(row["run_state"]).label.lower(),
-        is_paused=row["run_wanted"] == Wanted.PAUSE and row["run_progress__holds_before"] is not None,
+        is_paused=row["run_progress__holds_before"] is not None and (is_frozen or row["run_wanted"] == Wanted.PAUSE),
         problem=str(row["run_problem__text"] or ""),
         outcome=Outcome(row["run_outcome"]) if row["run_outcome"] else None,
         finished_at=row["run_finished_at"],

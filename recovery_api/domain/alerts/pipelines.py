@@ -37,7 +37,7 @@ class ReadingSeen:
 
 @dataclass(frozen=True, slots=True)
 class RunNow:
-    """The newest recovery. `moved_at`: its last step or sign of progress. `is_paused`: a person asked it to wait."""
+    """The newest recovery. `moved_at`: its last step or sign of progress. `is_paused`: it waits because people said so, by a pause or a freeze."""
 
     id: str
     created_at: datetime

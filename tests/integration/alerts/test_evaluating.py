@@ -17,6 +17,7 @@ from recovery_api.selectors.alerts import evaluated_at, open_count, pager_says
 from recovery_api.services.alert_quiet import alert_acknowledge, alert_give_back, mute_add, mute_end
 from recovery_api.services.alerts import alerts_evaluate
 from recovery_api.services.destinations import destination_add, route_add
+from recovery_api.services.freezes import freeze_lift, freeze_set
 from recovery_api.services.retirement import pipeline_retire
 from tests.integration.alerts.conftest import NOW, evaluate, judged, open_causes, sent
 from tests.integration.pages.fleet import pipeline_make, plan_make
@@ -298,3 +299,13 @@ def recovery_make(pipeline, at, **more):
         **finished,
         **more,
     )
+
+
+def test_a_recovery_that_waits_because_its_sending_is_frozen_is_not_stuck(pipeline, later):
+    recovery_make(pipeline, later(minutes=1), progress={"holds_before": "the fire"})
+    freeze = freeze_set(None, "A bad deploy.", actor="ada", now=later(minutes=2))
+    evaluate(later(minutes=20))
+    assert "recovery_stuck" not in open_causes()
+    freeze_lift(freeze.pipeline, "It was rolled back.", actor="ada", now=later(minutes=21))
+    evaluate(later(minutes=22))
+    assert "recovery_stuck" in open_causes()
