@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 from tests.guards.listed import (
+    alerts,
     appended,
     archive,
     exports,
@@ -55,4 +56,5 @@ GUARDS: tuple[Guard, ...] = (
     *keeping.GUARDS,
     *headroom.GUARDS,
     *images.GUARDS,
+    *alerts.GUARDS,
 )
