@@ -22,7 +22,7 @@ from recovery_api.models import Event
 from recovery_api.selectors.alerts import evaluated_at
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.destinations import deliveries_due, deliveries_overdue
-from recovery_api.services.alerts import Evaluated, alerts_evaluate
+from recovery_api.services.alerts import Evaluated, alerts_evaluate, alerts_forget
 from workers.alerts.delivering import Deliverer, resolved
 from workers.alerts.reaching import reached_get
 from workers.connectors.sinks.kit import KIT_VERSION
@@ -37,6 +37,7 @@ HEARTBEAT_EVERY_SECONDS = 30.0
 EVALUATION_BOUND = timedelta(seconds=60)
 PAGE_BOUND = timedelta(seconds=120)
 FAILED_WAIT_SECONDS = 5.0
+FORGOTTEN_EVERY_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class Pager:
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self.deliverer = Deliverer(self.name)
         self._stop = threading.Event()
-        self._evaluated_at = self._reached_at = self._beat_at = float("-inf")
+        self._evaluated_at = self._reached_at = self._beat_at = self._forgot_at = float("-inf")
         self._reached = {}  # type: ignore[var-annotated]
         self._newest_event = -1
 
@@ -89,6 +90,9 @@ class Pager:
             beat = self.heartbeat()
             if not beat.was_sent and settings.FENCEPOST_HEARTBEAT_URL:
                 logger.warning("no heartbeat: %s", beat.says)
+        if time.monotonic() - self._forgot_at >= FORGOTTEN_EVERY_SECONDS:
+            self._forgot_at = time.monotonic()
+            alerts_forget(now_get(), timedelta(days=settings.FENCEPOST_RECORDS_DAYS))
 
     def once(self) -> Evaluated | None:
         """One evaluation, everything that is due now tried once, one heartbeat."""
