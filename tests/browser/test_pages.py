@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -108,7 +109,8 @@ def alert_make(world: World) -> Alert:
         evidence=f"audit:{world.audit().id}",
         end="db.example:5432",
     )
-    Evaluation(now, now).run([seen])
+    with transaction.atomic():  # as the pager does
+        Evaluation(now, now).run([seen])
     for state in DeliveryState:
         row = destination_test(hook, actor="ada", now=now)
         answers = [
