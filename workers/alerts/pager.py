@@ -6,6 +6,7 @@ absence tells of everything that could keep a page from leaving: this process, t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -72,12 +73,19 @@ class Pager:
                 logger.warning("the control database is away (%s); the pager waits", type(error).__name__)
                 connection.close()
                 self._stop.wait(FAILED_WAIT_SECONDS)
-        self.deliverer.close()
+        with contextlib.suppress(DatabaseError, InterfaceError):
+            self.deliverer.close()
 
     def turn(self) -> None:
         """About a second: evaluates where something may have changed, delivers, says that it lives."""
         if self._is_to_be_evaluated():
-            self.evaluate()
+            try:
+                self.evaluate()
+            except (DatabaseError, InterfaceError):
+                raise
+            except Exception:  # the outermost edge: what waits is delivered all the same, and no heartbeat leaves
+                logger.exception("alerts could not be evaluated; it is tried again")
+                self._evaluated_at = time.monotonic()
         until = time.monotonic() + TURN_SECONDS
         while not self._stop.is_set():
             came = self.deliverer.turn(max(0.0, min(until - time.monotonic(), TURN_SECONDS)))

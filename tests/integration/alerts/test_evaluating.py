@@ -228,9 +228,20 @@ def test_a_stalled_relay_a_grown_source_and_a_lost_ground_show_between_two_audit
     pipeline.save()
     ground = {"standing": "proven", "because": "No writer is open."}
     lanes = {"0": {"above_frontier_owed": "5", "safe_frontier": ground}}
-    judged(pipeline, "exactly_once", later(minutes=1), lanes=lanes, obligation_count=10, accepted_count=10)
+    smaller = {"source": {"read_at": later(minutes=1).isoformat(), "table_bytes": "2000"}}
+    Pipeline.objects.update(options={**pipeline.options, "alert_table_bytes": 3000})
+    judged(
+        pipeline,
+        "exactly_once",
+        later(minutes=1),
+        lanes=lanes,
+        obligation_count=10,
+        accepted_count=10,
+        ends_seen=smaller,
+    )
     evaluate(later(minutes=1))
     assert open_causes() == []
+    pipeline.save()
     attested = {"0": {**lanes["0"], "safe_frontier": {"standing": "attested", "because": "The owner says so"}}}
     looked = {"source": {"read_at": later(minutes=7).isoformat(), "table_bytes": "4000"}}
     judged(
@@ -244,6 +255,8 @@ def test_a_stalled_relay_a_grown_source_and_a_lost_ground_show_between_two_audit
     )
     evaluate(later(minutes=7))
     assert open_causes() == ["ground_lost", "relay_stalled", "source_growth"]
+    says = Alert.objects.get(cause="source_growth").says
+    assert "4,000 bytes; 1,000 are declared" in says and "grew by up to 20,000 bytes an hour" in says  # RC-76
 
 
 def test_only_one_evaluates_at_a_time_and_when_it_did_is_known(pipeline, later):

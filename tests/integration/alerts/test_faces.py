@@ -164,6 +164,9 @@ def test_rest_does_the_same(alert):
     assert status == 200 and said["state"] == "acknowledged"
     assert call("POST", f"/alerts/{alert.pk}/acknowledge", {"note": "x", "until": soon()})[0] == 409
     assert call("POST", f"/alerts/{alert.pk}/give-back")[0] == 200
+    asked = {"by": "pipeline", "value": "orders", "note": "x", "until": soon()}
+    for wrong in ({**asked, "dryrun": True}, {**asked, "by": "pipelin"}, {"note": "x", "until": soon()}):  # RC-75
+        assert call("POST", "/mutes", wrong)[0] in (400, 422) and not Mute.objects.exists()
     status, mute = call("POST", "/mutes", {"by": "pipeline", "value": "orders", "note": "x", "until": soon()})
     assert status == 201 and len(call("GET", "/mutes")[1]["items"]) == 1
     assert call("POST", f"/mutes/{mute['mute']}/end")[1]["ended_by"] == "root"
@@ -180,6 +183,17 @@ def test_rest_does_the_same(alert):
     assert call("POST", f"/deliveries/{rows[-1]['delivery']}/again")[0] == 409
     assert call("POST", "/destinations/duty/turn-off")[1]["is_on"] is False
     assert call("POST", "/destinations/duty/retire")[0] == 200
+
+
+def test_wide_numbers_arrive_as_they_are_and_again_pressed_twice_sends_once(alert):
+    """RC-71, RC-47."""
+    Alert.objects.update(number=9007199254740993)
+    assert run("alerts", "show", str(alert.pk))[1]["number"] == "9007199254740993"
+    row = Delivery.objects.get()
+    Delivery.objects.update(state="sent", due_at=None, attempts=1)
+    for _ in range(2):
+        assert run("destinations", "again", str(row.message_id))[1]["state"] == "waiting"
+    assert Delivery.objects.count() == 1
 
 
 def test_commands_do_the_same(alert):
