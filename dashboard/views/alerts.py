@@ -164,7 +164,10 @@ def evidence_url(alert: Alert) -> str:
 
 
 def _runbook_url(alert: Alert) -> str:
+    """The runbook of its cause, filled in where it is about a pipeline; "" where this installation has none."""
     try:
+        if alert.pipeline is not None:
+            return reverse("pipeline-runbook", args=[alert.pipeline.name, alert.cause])
         return reverse("runbook", args=[alert.cause])
     except NoReverseMatch:
         return ""

@@ -32,7 +32,7 @@ class AlertShape(serializers.Serializer):
     first_opened_at = Moment()
     seen_at = Moment(help_text="When it was last observed to be so.")
     observed_says = serializers.CharField(allow_blank=True, help_text="That nothing newer is known of it.")
-    reopened_count = serializers.IntegerField()
+    reopened_count = WideField()
     resolved_at = maybe(Moment)
     acknowledged_by = maybe(serializers.CharField)
     acknowledged_note = maybe(serializers.CharField)
@@ -85,7 +85,7 @@ class DestinationShape(serializers.Serializer):
 
 class RouteShape(serializers.Serializer):
     route = serializers.UUIDField()
-    position = serializers.IntegerField()
+    position = WideField()
     destination = serializers.CharField()
     least = serializers.ChoiceField(SEVERITIES)
     causes = texts("Empty: every one.")
@@ -102,7 +102,7 @@ class DeliveryShape(serializers.Serializer):
     kind = serializers.ChoiceField(words(DeliveryKind))
     state = serializers.ChoiceField(DELIVERY_STATES)
     title = serializers.CharField()
-    count = serializers.IntegerField(help_text="How many alerts it tells of.")
+    count = WideField(help_text="How many alerts it tells of.")
     created_at = Moment()
     due_since = Moment()
     due_at = maybe(Moment)

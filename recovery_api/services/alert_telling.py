@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import quote
 
 from django.conf import settings
 
@@ -104,6 +105,8 @@ def group_message(
     ]
     base = settings.FENCEPOST_URL.rstrip("/")
     page = f"/alerts/{members[0].pk}/" if len(members) == 1 else f"/alerts/?cause={group.cause}"
+    is_one_pipeline = len(members) == 1 and members[0].pipeline_id is not None
+    of = f"/pipelines/{quote(told[0].name, safe='')}" if is_one_pipeline else ""  # filled in with its values
     severities = [Severity(one.severity) for one in members] or [Severity(group.severity)]
     return Draft(
         key=key or group.key,
@@ -118,7 +121,7 @@ def group_message(
         note=note,
         labels=labels_common([known[one.subject].labels or {} for one in members if one.subject in known]),
         url=f"{base}{page}" if base else "",
-        runbook_url=f"{base}/runbooks/{group.cause.replace('_', '-')}/" if base else "",
+        runbook_url=f"{base}{of}/runbooks/{group.cause}/" if base else "",
         group=group,
     )
 

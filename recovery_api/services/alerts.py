@@ -24,7 +24,7 @@ from recovery_api.domain.alerts.evaluation import (
     observe,
 )
 from recovery_api.domain.alerts.quiet import About, Told, is_to_be_told, mute_of
-from recovery_api.models import Alert, AlertLine, Pipeline, Sink, Upkeep
+from recovery_api.models import Alert, AlertGroup, AlertLine, Delivery, Mute, Pipeline, Sink, Upkeep
 from recovery_api.selectors.alerts import EVALUATED, abouts_get, evaluated_at, muted_of, mutes_standing
 from recovery_api.selectors.alerts_seen import alerts_seen
 from recovery_api.selectors.clock import now_get
@@ -270,5 +270,10 @@ def _alert_of(seen: Observed, held: Held, told_since: datetime) -> Alert:
 
 
 def alerts_forget(now: datetime, kept: timedelta) -> int:
-    """How many alerts went: those that resolved longer ago than they are kept, with their history."""
-    return int(Alert.objects.filter(resolved_at__lt=now - kept).delete()[0])
+    """How many rows went: alerts that resolved longer ago than rows are kept, their pages, and messages of before that."""
+    before = now - kept
+    gone = Alert.objects.filter(resolved_at__lt=before).delete()[0]
+    gone += Delivery.objects.filter(created_at__lt=before, due_at__isnull=True).delete()[0]
+    gone += AlertGroup.objects.filter(closed_at__lt=before, alerts__isnull=True, deliveries__isnull=True).delete()[0]
+    gone += Mute.objects.filter(until__lt=before).delete()[0]
+    return int(gone)

@@ -227,6 +227,7 @@ class Deliveries(ApiView):
         "What was sent and what waits, newest first.",
         answer=page_of(DeliveryShape),
         query=DeliveriesQuery,
+        errors=[422],
         tag="destinations",
     )
     def get(self, request: Request) -> Response:

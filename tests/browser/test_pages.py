@@ -12,15 +12,22 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from recovery_api.domain.access import PAGES
+from recovery_api.domain.alerts.causes import Cause, Scope
+from recovery_api.domain.alerts.evaluation import Observed, Subject
+from recovery_api.domain.alerts.outbox import DeliveryState
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.images import ImageWord
-from recovery_api.models import AcknowledgedOmission, ImageAudit, Recovery, RecoveryState
+from recovery_api.models import AcknowledgedOmission, Alert, ImageAudit, Recovery, RecoveryState
 from recovery_api.selectors.findings import FindingFilter
+from recovery_api.services.alert_quiet import mute_add
+from recovery_api.services.alerts import Evaluation
+from recovery_api.services.destinations import destination_add, destination_test
 from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
@@ -85,6 +92,35 @@ def image_make(world: World) -> None:
     )
 
 
+def alert_make(world: World) -> Alert:
+    """An open alert with a long sentence, a mute, and a destination with a message of every state."""
+    now = timezone.now()
+    hook = destination_add(
+        "on call", "json", address="https://hooks.example/", secret="env:FENCEPOST_END_X", actor="ada", now=now
+    )
+    mute_add("label", "team=payments", note="Moved tonight.", until=now + timedelta(days=1), actor="ada", now=now)
+    seen = Observed(
+        Cause.OWED,
+        Subject(Scope.PIPELINE, world.pipeline.pk),
+        True,
+        now - timedelta(hours=3),
+        f"44 events are owed. {'A-long-name-without-a-blank-' * 6}",
+        number=44,
+        evidence=f"audit:{world.audit().id}",
+        end="db.example:5432",
+    )
+    with transaction.atomic():  # as the pager does
+        Evaluation(now, now).run([seen])
+    for state in DeliveryState:
+        row = destination_test(hook, actor="ada", now=now)
+        answers = [
+            {"at": now.isoformat(), "attempt": 1, "status": 503, "problem": "answered 503", "excerpt": "<b>no</b>"}
+        ]
+        row.state, row.answers, row.is_late = state.value, [{**answers[0], "took_seconds": 0.1}], True
+        row.save()
+    return Alert.objects.get(cause=Cause.OWED)
+
+
 @pytest.fixture
 def addresses(world: World) -> Callable[[], dict[str, str]]:
     """Everything there can be to look at: an audit, a plan, a recovery with its certificate, an event that was read."""
@@ -113,6 +149,7 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
         _, drilled = drill_request(world.pipeline.sink, actor="ada", now=timezone.now(), wake=False)
         assert (run(drilled).result or {})["verdict"] == "passed"
         person = User.objects.get(username="approver")
+        alert = alert_make(world)
         token, _ = token_create(person, "runbook", ["approver"], held=["approver"], actor="ada", now=timezone.now())
         arguments: dict[str, list[Any]] = {
             "source-found": [source.id],
@@ -124,6 +161,8 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             "recovery-certificate": [recovery.id],
             "work": [intent.id],
             "token-revoke": [token.id],
+            "alert": [alert.pk],
+            "destination": ["on call"],
             **{key: [world.pipeline.source.name] for key in ("source", "source-edit", "source-retire")},
             **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
             **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},

@@ -6,7 +6,6 @@ import smtplib
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from django.core.mail import EmailMessage, get_connection
 
 from recovery_api.domain.alerts.addresses import networks_parse, url_check
 from recovery_api.domain.alerts.messages import Message
-from recovery_api.domain.alerts.outbox import Answer
+from recovery_api.domain.alerts.outbox import REQUEST_SECONDS, Answer
 from recovery_api.domain.alerts.shapes.base import Shape
 from recovery_api.domain.alerts.shapes.mail import mail
 from recovery_api.domain.alerts.shapes.requests import REQUESTS
@@ -31,17 +30,6 @@ AT_ONCE_EACH = 4
 REFERENCES = ("env:", "file:")
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """What a thread needs to send one delivery: no database."""
-
-    delivery: Delivery
-    shape: Shape
-    address: str
-    secret: str
-    message: Message
-
-
 class Deliverer:
     """Sends what is due in threads of its own; rows are taken and written by whoever calls it, in one thread."""
 
@@ -53,6 +41,10 @@ class Deliverer:
 
     def turn(self, seconds: float) -> int:
         """Takes what is due, as far as there are threads, and writes down what came back within so many seconds. How many came back."""
+        self._take()
+        return self._settle(seconds)
+
+    def _take(self) -> None:
         free = AT_ONCE - len(self._running)
         busy: dict[int, int] = {}
         for one in self._running.values():
@@ -60,6 +52,8 @@ class Deliverer:
         if free > 0:
             for row in deliveries_take(self.name, now_get(), free, AT_ONCE_EACH, busy):
                 self._running[self._threads.submit(deliver, row, self.sender)] = row
+
+    def _settle(self, seconds: float) -> int:
         if not self._running:
             return 0
         done, _ = wait(self._running, timeout=seconds, return_when="FIRST_COMPLETED")
@@ -73,8 +67,13 @@ class Deliverer:
         return bool(self._running)
 
     def close(self) -> None:
-        """What is still under way is left: another pager takes it once its time is over."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Takes nothing more, and writes down what is under way. What does not come back in time another pager takes."""
+        until = time.monotonic() + REQUEST_SECONDS
+        try:
+            while self._running and time.monotonic() < until:
+                self._settle(max(0.0, until - time.monotonic()))
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def deliver(delivery: Delivery, sender: Sender) -> tuple[Answer, float]:

@@ -6,6 +6,7 @@ absence tells of everything that could keep a page from leaving: this process, t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -22,7 +23,7 @@ from recovery_api.models import Event
 from recovery_api.selectors.alerts import evaluated_at
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.destinations import deliveries_due, deliveries_overdue
-from recovery_api.services.alerts import Evaluated, alerts_evaluate
+from recovery_api.services.alerts import Evaluated, alerts_evaluate, alerts_forget
 from workers.alerts.delivering import Deliverer, resolved
 from workers.alerts.reaching import reached_get
 from workers.connectors.sinks.kit import KIT_VERSION
@@ -37,6 +38,7 @@ HEARTBEAT_EVERY_SECONDS = 30.0
 EVALUATION_BOUND = timedelta(seconds=60)
 PAGE_BOUND = timedelta(seconds=120)
 FAILED_WAIT_SECONDS = 5.0
+FORGOTTEN_EVERY_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class Pager:
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self.deliverer = Deliverer(self.name)
         self._stop = threading.Event()
-        self._evaluated_at = self._reached_at = self._beat_at = float("-inf")
+        self._evaluated_at = self._reached_at = self._beat_at = self._forgot_at = float("-inf")
         self._reached = {}  # type: ignore[var-annotated]
         self._newest_event = -1
 
@@ -71,12 +73,19 @@ class Pager:
                 logger.warning("the control database is away (%s); the pager waits", type(error).__name__)
                 connection.close()
                 self._stop.wait(FAILED_WAIT_SECONDS)
-        self.deliverer.close()
+        with contextlib.suppress(DatabaseError, InterfaceError):
+            self.deliverer.close()
 
     def turn(self) -> None:
         """About a second: evaluates where something may have changed, delivers, says that it lives."""
         if self._is_to_be_evaluated():
-            self.evaluate()
+            try:
+                self.evaluate()
+            except (DatabaseError, InterfaceError):
+                raise
+            except Exception:  # the outermost edge: what waits is delivered all the same, and no heartbeat leaves
+                logger.exception("alerts could not be evaluated; it is tried again")
+                self._evaluated_at = time.monotonic()
         until = time.monotonic() + TURN_SECONDS
         while not self._stop.is_set():
             came = self.deliverer.turn(max(0.0, min(until - time.monotonic(), TURN_SECONDS)))
@@ -89,6 +98,9 @@ class Pager:
             beat = self.heartbeat()
             if not beat.was_sent and settings.FENCEPOST_HEARTBEAT_URL:
                 logger.warning("no heartbeat: %s", beat.says)
+        if time.monotonic() - self._forgot_at >= FORGOTTEN_EVERY_SECONDS:
+            self._forgot_at = time.monotonic()
+            alerts_forget(now_get(), timedelta(days=settings.FENCEPOST_RECORDS_DAYS))
 
     def once(self) -> Evaluated | None:
         """One evaluation, everything that is due now tried once, one heartbeat."""

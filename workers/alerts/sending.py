@@ -62,6 +62,8 @@ class Sender:
                 preload_content=False,
             )
             response = connection.getresponse()
+            if is_over.is_set():  # its head was cut off there, and reads like a whole one
+                raise TimeoutError
             return answer_of(response.status, _excerpt(response), response.headers.get("Retry-After", ""))
         except AddressRefused as error:
             return Answer(0, str(error), is_final=True)

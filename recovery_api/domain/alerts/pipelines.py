@@ -14,7 +14,7 @@ from recovery_api.domain.alerts.causes import OF_OUTCOMES, Cause, Scope, Severit
 from recovery_api.domain.alerts.evaluation import Observed, Subject
 from recovery_api.domain.headroom.evidence import is_expired
 from recovery_api.domain.headroom.live import Standing
-from recovery_api.domain.headroom.seen import EndSeen
+from recovery_api.domain.headroom.seen import EndSeen, growth_per_hour
 from recovery_api.domain.outcomes import OUTCOMES, Alert, Outcome, Status
 from recovery_api.domain.schedules import span_at_least, span_says
 from recovery_api.domain.statuses import RecordReading, readings_standing
@@ -299,6 +299,9 @@ def _source(of: PipelineNow, now: datetime) -> Iterator[Observed]:
     found, number = [], 0
     if of.most_table_bytes is not None and table is not None and table > of.most_table_bytes:
         found.append(f"The source's table has {table:,} bytes; {of.most_table_bytes:,} are declared to be well.")
+        sizes = [(one.source.read_at, one.source.table_bytes) for one in of.looks if one.source is not None]
+        if grows := growth_per_hour(sizes):
+            found.append(f"It grew by up to {round(grows):,} bytes an hour.")
         number = table
     if of.least_slot_room_bytes is not None and slot is not None and slot.room_bytes is not None:
         if slot.room_bytes < of.least_slot_room_bytes:

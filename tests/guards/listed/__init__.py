@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.guards.guard import Guard
 from tests.guards.listed import (
+    alerts,
     appended,
     archive,
     exports,
@@ -59,4 +60,5 @@ GUARDS: tuple[Guard, ...] = (
     *headroom.GUARDS,
     *images.GUARDS,
     *storing.GUARDS,
+    *alerts.GUARDS,
 )

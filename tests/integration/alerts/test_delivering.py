@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
+import socket
 import threading
 
 import pytest
@@ -163,6 +165,25 @@ def test_an_endpoint_that_hangs_is_left_after_its_time(receiver):
     receiver.hangs = threading.Event()
     answer = Sender(networks_parse(["127.0.0.1"]), seconds=0.5).send(receiver.url, b"{}", {})
     assert answer.problem == "did not answer within 0.5 s" and not answer.is_final
+
+
+def test_an_answer_that_drips_does_not_stretch_the_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            opened, _ = listening.accept()
+            with opened, contextlib.suppress(OSError):
+                opened.sendall(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+                for _ in range(30):
+                    opened.sendall(b"x")
+                    threading.Event().wait(0.1)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        answer = Sender(networks_parse(["127.0.0.1"]), seconds=0.5).send(url, b"{}", {})
+        thread.join()
+    assert answer.problem == "did not answer within 0.5 s"
 
 
 def test_a_private_address_is_refused_at_the_connection_unless_it_is_named(receiver, monkeypatch):

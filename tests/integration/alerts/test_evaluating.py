@@ -12,10 +12,10 @@ from django.db import IntegrityError, transaction
 from recovery_api.domain.alerts.causes import Cause
 from recovery_api.domain.alerts.ends import Reached
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.models import Alert, Audit, Delivery, Intent, Pipeline, Recovery, Schedule, Sink, Worker
+from recovery_api.models import Alert, AlertGroup, Audit, Delivery, Intent, Pipeline, Recovery, Schedule, Sink, Worker
 from recovery_api.selectors.alerts import evaluated_at, open_count, pager_says
 from recovery_api.services.alert_quiet import alert_acknowledge, alert_give_back, mute_add, mute_end
-from recovery_api.services.alerts import alerts_evaluate
+from recovery_api.services.alerts import alerts_evaluate, alerts_forget
 from recovery_api.services.destinations import destination_add, route_add
 from recovery_api.services.freezes import freeze_lift, freeze_set
 from recovery_api.services.retirement import pipeline_retire
@@ -229,9 +229,20 @@ def test_a_stalled_relay_a_grown_source_and_a_lost_ground_show_between_two_audit
     pipeline.save()
     ground = {"standing": "proven", "because": "No writer is open."}
     lanes = {"0": {"above_frontier_owed": "5", "safe_frontier": ground}}
-    judged(pipeline, "exactly_once", later(minutes=1), lanes=lanes, obligation_count=10, accepted_count=10)
+    smaller = {"source": {"read_at": later(minutes=1).isoformat(), "table_bytes": "2000"}}
+    Pipeline.objects.update(options={**pipeline.options, "alert_table_bytes": 3000})
+    judged(
+        pipeline,
+        "exactly_once",
+        later(minutes=1),
+        lanes=lanes,
+        obligation_count=10,
+        accepted_count=10,
+        ends_seen=smaller,
+    )
     evaluate(later(minutes=1))
     assert open_causes() == []
+    pipeline.save()
     attested = {"0": {**lanes["0"], "safe_frontier": {"standing": "attested", "because": "The owner says so"}}}
     looked = {"source": {"read_at": later(minutes=7).isoformat(), "table_bytes": "4000"}}
     judged(
@@ -245,6 +256,8 @@ def test_a_stalled_relay_a_grown_source_and_a_lost_ground_show_between_two_audit
     )
     evaluate(later(minutes=7))
     assert open_causes() == ["ground_lost", "relay_stalled", "source_growth"]
+    says = Alert.objects.get(cause="source_growth").says
+    assert "4,000 bytes; 1,000 are declared" in says and "grew by up to 20,000 bytes an hour" in says  # RC-76
 
 
 def test_only_one_evaluates_at_a_time_and_when_it_did_is_known(pipeline, later):
@@ -252,6 +265,18 @@ def test_only_one_evaluates_at_a_time_and_when_it_did_is_known(pipeline, later):
     evaluate(later(minutes=1))
     assert pager_says(later(minutes=1, seconds=30), evaluated_at()) == ""
     assert "No pager has run since" in pager_says(later(minutes=3), evaluated_at())
+
+
+def test_what_is_old_and_over_goes_and_what_is_open_stays(pipeline, hook, later):
+    judged(pipeline, "owed", later(minutes=1))
+    evaluate(later(minutes=1))
+    kept = dt.timedelta(days=400)
+    assert alerts_forget(later(days=800), kept) == 0
+    Alert.objects.update(resolved_at=later(minutes=9))
+    AlertGroup.objects.update(closed_at=later(minutes=9))
+    Delivery.objects.update(state="sent", due_at=None)
+    alerts_forget(later(days=800), kept)
+    assert not Alert.objects.exists() and not Delivery.objects.exists() and not AlertGroup.objects.exists()
 
 
 def test_the_database_itself_refuses_a_mute_without_an_end_and_a_second_open_alert(pipeline, later):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -15,11 +16,17 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
+from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.alerts.causes import Cause, Scope
+from recovery_api.domain.alerts.evaluation import Observed, Subject
 from recovery_api.exceptions import PROBLEMS
-from recovery_api.models import Plan
+from recovery_api.models import Alert, Plan
+from recovery_api.services.alert_quiet import mute_add
+from recovery_api.services.alerts import Evaluation
 from recovery_api.services.audits import audit_request
+from recovery_api.services.destinations import destination_add, destination_test
 from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.omissions import omission_acknowledge
 from recovery_api.services.recoveries import recovery_finish, recovery_request
@@ -67,6 +74,9 @@ name = "mail"
 "path.plan_id" = "{plan}"
 "path.recovery_id" = "{recovery}"
 "path.intent_id" = "{intent}"
+"path.alert_id" = "{alert}"
+"path.delivery_id" = "{delivery}"
+"path.mute_id" = "{mute}"
 
 [phases.coverage]
 unexpected-methods = []  # test_access tries every method of every route
@@ -110,9 +120,17 @@ def test_schemathesis_finds_no_failure_against_the_running_api(
     omission_acknowledge(pipeline, "7", reason="r", actor="x", now=now)
     audit = make_audit(pipeline, timezone.now(), findings=[])
     intent = audit_request(pipeline, actor="x", now=now, wake=False)
+    hook = destination_add("mail", "json", address="https://x.example/", secret="env:X", actor="x", now=now)
+    delivery = destination_test(hook, actor="x", now=now)
+    mute = mute_add("label", "team=a", note="n", until=now + dt.timedelta(days=1), actor="x", now=now)
+    seen = Observed(Cause.OWED, Subject(Scope.PIPELINE, pipeline.pk), True, now, "Owed.")
+    with transaction.atomic():
+        Evaluation(now, now).run([seen])
+    alert = Alert.objects.get()
     api = make_api(User.objects.create_superuser("root"))
     config = tmp_path / "schemathesis.toml"
     ids = {"audit": audit.id, "plan": approved_plan.id, "recovery": recovery.id, "intent": intent.id}
+    ids |= {"alert": alert.id, "delivery": delivery.message_id, "mute": mute.id}
     config.write_text(CONFIG.format(**ids))
     done = subprocess.run(
         [

@@ -1,0 +1,76 @@
+"""What keeps a page from being lost, doubled, late in silence, or sent where it must not go."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+DOMAIN = "tests/unit/alerts/test_evaluation.py"
+EVALUATING = "tests/integration/alerts/test_evaluating.py"
+DELIVERING = "tests/integration/alerts/test_delivering.py"
+OUTBOX = "tests/unit/alerts/test_outbox.py"
+
+GUARDS = (
+    Guard(
+        "a look that is no newer resolves an alert",
+        "recovery_api/domain/alerts/evaluation.py",
+        "    if seen.at <= held.seen_at:\n        return Step(held)\n",
+        "",
+        (f"{DOMAIN}::test_looks_that_are_no_newer_resolve_nothing",),
+    ),
+    Guard(
+        "a worse state stays silent under an acknowledgement",
+        "recovery_api/services/alerts.py",
+        "            self.worsened.add(str(alert.pk))\n",
+        "",
+        (f"{EVALUATING}::test_an_event_alone_changes_nothing_and_a_worse_state_breaks_through_an_acknowledgement",),
+    ),
+    Guard(
+        "a trigger is tried again after its resolve",
+        "recovery_api/services/deliveries.py",
+        "        replaced.update(state=DeliveryState.SUPERSEDED, superseded_by=row.pk, due_at=None)\n",
+        "",
+        (f"{DELIVERING}::test_a_trigger_is_never_tried_again_after_its_resolve_and_the_row_stays",),
+    ),
+    Guard(
+        "a pager that lost a delivery writes down its answer",
+        "recovery_api/services/deliveries.py",
+        "                taken_by=delivery.taken_by,\n                attempts=delivery.attempts,\n",
+        "",
+        (f"{DELIVERING}::test_an_answer_that_comes_after_another_pager_took_over_changes_nothing",),
+    ),
+    Guard(
+        "a destination that fails pages nobody else",
+        "recovery_api/services/deliveries.py",
+        "            spare_page(row, answer.problem, now)\n    return True\n",
+        "            pass\n    return True\n",
+        (f"{DELIVERING}::test_what_fails_is_tried_again_with_the_same_id_and_pages_the_next_route",),
+    ),
+    Guard(
+        "a private address is reached",
+        "workers/alerts/sending.py",
+        "        if refusal := address_refusal(address, allowed):\n",
+        "        if (refusal := address_refusal(address, allowed)) and False:\n",
+        (f"{DELIVERING}::test_a_private_address_is_refused_at_the_connection_unless_it_is_named",),
+    ),
+    Guard(
+        "an answer that drips holds a pager's thread",
+        "workers/alerts/sending.py",
+        "        watch.start()\n",
+        "",
+        (f"{DELIVERING}::test_an_answer_that_drips_does_not_stretch_the_deadline",),
+    ),
+    Guard(
+        "the heartbeat leaves while a page reaches nobody",
+        "workers/alerts/pager.py",
+        "        if stuck := deliveries_overdue(now, PAGE_BOUND):\n",
+        "        if (stuck := deliveries_overdue(now, PAGE_BOUND)) < 0:\n",
+        (f"{DELIVERING}::test_the_heartbeat_leaves_only_after_an_evaluation_and_while_no_page_is_stuck",),
+    ),
+    Guard(
+        "a mute may have no end",
+        "recovery_api/domain/alerts/quiet.py",
+        "    if until is None:\n        raise BadInput",
+        "    if until is None:\n        return now + LONGEST\n        raise BadInput",
+        (f"{OUTBOX}::test_a_mute_has_an_end_and_a_label_no_line_break",),
+    ),
+)
