@@ -72,7 +72,7 @@ name = "mail"
 unexpected-methods = []  # test_access tries every method of every route
 
 [checks]
-positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 422, 429]
+positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 412, 422, 429]
 """
 
 
