@@ -177,7 +177,7 @@ def post_mortem(of: Told) -> str:
         ("First action", _first(figures)),
         ("Well again", _after(figures.well_at, figures.first_owed_at)),
         ("Events touched", f"{figures.events_touched:,}"),
-        ("Delivered by recoveries", f"{figures.delivered:,}, and {figures.already_present:,} were there already"),
+        ("Delivered by recoveries", f"{figures.delivered:,}, and {figures.already_present:,} were already present"),
         ("Altered at the sink", f"{figures.altered:,}"),
         ("Approved by", text(", ".join(figures.approvers)) or "nobody: no plan of it was approved"),
         ("Commander", text(of.commander) or "nobody was named"),

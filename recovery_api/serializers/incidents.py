@@ -9,7 +9,6 @@ from recovery_api.domain.incidents import IncidentState
 from recovery_api.domain.words import words
 from recovery_api.serializers.members import Moment, WideField, maybe, texts
 
-
 STATES = words(IncidentState)
 
 
