@@ -273,6 +273,7 @@ SPECTACULAR_SETTINGS = {
         "ClaimState": "recovery_api.models.ClaimState",
         "DrillState": "recovery_api.models.DrillState",
         "ImageWord": "recovery_api.serializers.images.IMAGE_WORDS",
+        "IncidentState": "recovery_api.serializers.incidents.STATES",
         "IntentState": "recovery_api.models.IntentState",
         "PipelineStatusWord": "recovery_api.serializers.history.STATUSES",
         "PlanState": "recovery_api.models.PlanState",

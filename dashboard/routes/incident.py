@@ -3,7 +3,7 @@
 from django.urls import path
 
 import recovery_api.converters  # noqa: F401  registers `end_name`
-from dashboard.views import audits, certificates, events, findings, omissions, plans, recoveries, work
+from dashboard.views import audits, certificates, events, findings, incidents, omissions, plans, recoveries, work
 
 urlpatterns = [
     path("audits/<uuid:audit_id>/", audits.audit_show, name="audit"),
@@ -31,6 +31,10 @@ urlpatterns = [
         certificates.certificate_json,
         name="recovery-certificate-json",
     ),
+    path("incidents/", incidents.incident_all, name="incident-list"),
+    path("incidents/<uuid:incident_id>/", incidents.incident, name="incident"),
+    path("incidents/<uuid:incident_id>/note/", incidents.note, name="incident-note"),
+    path("incidents/<uuid:incident_id>/post-mortem.<slug:form>", incidents.post_mortem, name="incident-post-mortem"),
     path("work/", work.work_list, name="work-list"),
     path("work/<uuid:intent_id>/", work.work_show, name="work"),
     path("work/<uuid:intent_id>/cancel/", work.work_cancel, name="work-cancel"),

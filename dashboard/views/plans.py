@@ -18,7 +18,7 @@ from dashboard.views.errors import errors_shown, refused
 from dashboard.views.lanes import frontier_few
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.commands import command_line
-from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.errors import BadInput, Frozen, Refused
 from recovery_api.domain.evidence_classes import owed_count
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
@@ -26,6 +26,7 @@ from recovery_api.retention_rows import keeping_says
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
+from recovery_api.selectors.freezes import freeze_of, freeze_says
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_attestations_asked, plan_estimate, plan_get
 from recovery_api.selectors.recoveries import plan_strategy, recovery_of_plan
@@ -72,7 +73,7 @@ def plan_apply(request: HttpRequest, plan_id: UUID) -> HttpResponse:
             now=timezone.now(),
             attestations=attested(request.POST),
         )
-    except (Refused, BadInput) as refusal:
+    except (Refused, BadInput, Frozen) as refusal:
         return _again(request, plan_id, refusal)
     return redirect("recovery", recovery.id)
 
@@ -113,19 +114,20 @@ def attested(form: QueryDict) -> list[str]:
     return given
 
 
-def _again(request: HttpRequest, plan_id: UUID, refusal: Refused | BadInput) -> HttpResponse:
+def _again(request: HttpRequest, plan_id: UUID, refusal: Refused | BadInput | Frozen) -> HttpResponse:
     """The page as it is now, with why not (at the field that is at fault), and what the form held."""
     context = {
         **_context(request, plan_get(plan_id)),
         **refused(refusal),
         "given": {name: request.POST.get(name, "") for name in ("reason", "confirm", "since", "by")},
     }
-    return render(request, "plans/plan.html", context, status=409 if isinstance(refusal, Refused) else 422)
+    return render(request, "plans/plan.html", context, status=422 if isinstance(refusal, BadInput) else 409)
 
 
 def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
     now = timezone.now()
     intent = plan.intents.filter(state__in=LIVE_STATES).first() if plan.state in COMPUTING else None
+    freeze = freeze_of(plan.pipeline_id) if plan.state == PlanState.APPROVED else None
     later = plan.pins.get("later_keys") or {"count": "0", "first": []}
     row = plan_as_row(plan)
     asked = plan_attestations_asked(plan)
@@ -143,6 +145,7 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "approval_seconds": pipeline_options_parse(plan.pipeline.options)["approval_seconds"],
         "retired_says": RETIRED if plan.pipeline.retired_at else "",
         "recovery": recovery_of_plan(plan.id) if plan.state == PlanState.APPLIED else None,
+        "frozen_says": freeze_says(freeze) if freeze else "",
         "applying_says": plan_strategy(plan).applying,
         "redrive_line": command_line(
             *("redrive", plan.id, "--reason", "…", "--confirm", plan.pipeline.name),

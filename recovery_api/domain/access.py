@@ -37,20 +37,28 @@ class Permission(StrEnum):
     APPLY = "apply"
     STEER = "steer"
     SETTLE = "settle"
+    INCIDENT = "keep incidents"
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
     CONFIGURE = "configure"
 
 
 OPERATING = frozenset(
-    {Permission.READ_CONTENT, Permission.AUDIT, Permission.PLAN, Permission.ACKNOWLEDGE, Permission.FREEZE}
+    {
+        Permission.READ_CONTENT,
+        Permission.AUDIT,
+        Permission.PLAN,
+        Permission.ACKNOWLEDGE,
+        Permission.INCIDENT,
+        Permission.FREEZE,
+    }
 )
 APPROVING = frozenset({Permission.APPROVE, Permission.APPLY, Permission.STEER, Permission.SETTLE, Permission.UNFREEZE})
 PERMISSIONS_OF: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: frozenset({Permission.SEE}),
     Role.OPERATOR: frozenset({Permission.SEE}) | OPERATING,
     Role.APPROVER: frozenset({Permission.SEE}) | OPERATING | APPROVING,
-    Role.ADMIN: frozenset({Permission.SEE, Permission.CONFIGURE, Permission.FREEZE}),
+    Role.ADMIN: frozenset({Permission.SEE, Permission.CONFIGURE, Permission.INCIDENT, Permission.FREEZE}),
 }
 
 
@@ -146,6 +154,15 @@ ACTS: tuple[Act, ...] = (
     Act("see a pipeline", Permission.SEE, ("pipeline GET",), ("api-pipeline GET", "api-pipeline-status GET")),
     Act("change a pipeline", Permission.CONFIGURE, ("pipeline-edit POST",), ("api-pipeline PATCH",)),
     Act("retire a pipeline", Permission.CONFIGURE, ("pipeline-retire POST",), ("api-pipeline-retire POST",)),
+    Act(
+        "see incidents",
+        Permission.SEE,
+        ("incident-list GET", "incident GET", "incident-post-mortem GET"),
+        ("api-incidents GET", "api-incident GET", "api-incident-timeline GET", "api-incident-post-mortem GET"),
+    ),
+    Act("open an incident", Permission.INCIDENT, ("incident-list POST",), ("api-incidents POST",)),
+    Act("change an incident", Permission.INCIDENT, ("incident POST",), ("api-incident PATCH",)),
+    Act("note in an incident", Permission.INCIDENT, ("incident-note POST",), ("api-incident-notes POST",)),
     Act("see freezes", Permission.SEE, ("freeze GET", "pipeline-freeze GET"), ("api-freezes GET",)),
     Act("freeze", Permission.FREEZE, ("freeze POST", "pipeline-freeze POST"), ("api-freezes POST",)),
     Act("lift a freeze", Permission.UNFREEZE, ("unfreeze POST", "pipeline-unfreeze POST"), ("api-freeze-lift POST",)),

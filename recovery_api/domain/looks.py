@@ -87,6 +87,10 @@ LOOKS: Mapping[str, Look] = {
     "standing": Look("standing", "good", "check"),
     "expired": Look("expired", "quiet", "minus"),
     "revoked": Look("revoked", "quiet", "minus"),
+    # incidents; `open` is shown as a claim's is
+    "mitigated": Look("mitigated", "calm", "minus"),
+    "resolved": Look("resolved", "given", "check-square"),
+    "closed": Look("closed", "quiet", "minus"),
     # freezes
     "frozen": Look("frozen", "warn", "octagon"),
     "not_frozen": Look("not frozen", "calm", "check"),

@@ -23,6 +23,7 @@ from recovery_api.models.headroom import HeadroomFigure
 from recovery_api.models.history import Observation, Upkeep
 from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.images import ImageAudit
+from recovery_api.models.incidents import Incident
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
 from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
@@ -63,6 +64,7 @@ __all__ = [
     "GenerationPurpose",
     "HeadroomFigure",
     "ImageAudit",
+    "Incident",
     "Intent",
     "IntentAction",
     "IntentState",

@@ -34,6 +34,7 @@ ADDRESSES = {
     "recoveries": "/api/v1/recoveries",
     "intents": "/api/v1/intents",
     "events": "/api/v1/events",
+    "incidents": "/api/v1/incidents",
     "freezes": "/api/v1/freezes",
     "kinds": "/api/v1/kinds",
     "tokens": "/api/v1/tokens",

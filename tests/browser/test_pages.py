@@ -23,7 +23,7 @@ from recovery_api.domain.alerts.evaluation import Observed, Subject
 from recovery_api.domain.alerts.outbox import DeliveryState
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.images import ImageWord
-from recovery_api.models import AcknowledgedOmission, Alert, ImageAudit, Recovery, RecoveryState
+from recovery_api.models import AcknowledgedOmission, Alert, ImageAudit, Incident, Recovery, RecoveryState
 from recovery_api.selectors.findings import FindingFilter
 from recovery_api.services.alert_quiet import mute_add
 from recovery_api.services.alerts import Evaluation
@@ -31,6 +31,8 @@ from recovery_api.services.destinations import destination_add, destination_test
 from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
+from recovery_api.services.freezes import freeze_lift, freeze_set
+from recovery_api.services.incidents import incident_note, incident_open
 from recovery_api.services.omission_previews import omissions_preview
 from recovery_api.services.plans import plan_lapse, plan_request
 from recovery_api.services.tokens import token_create
@@ -39,7 +41,15 @@ from tests.integration.recovery.world import World, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-NOT_PAGES = {"event-content", "plan-events", "recovery-certificate-json"}
+NOT_PAGES = {
+    "event-content",
+    "plan-events",
+    "recovery-certificate-json",
+    "incident-post-mortem",
+    "metrics",
+    "healthz",
+    "readyz",
+}
 """Routes that give a file, or a part of a page, and no page."""
 FRAGMENTS = {"pipeline-work", "sink-reading", "sink-drills", "source-test", "sink-test", "sink-install-first"}
 
@@ -121,6 +131,19 @@ def alert_make(world: World) -> Alert:
     return Alert.objects.get(cause=Cause.OWED)
 
 
+def incident_made(world: World) -> Incident:
+    """An incident with a note, and a freeze that was lifted: both pages at their longest."""
+    now = timezone.now()
+    made = incident_open(
+        "Orders owed after the relay died", [world.pipeline], actor="ada", now=now, severity="critical"
+    )
+    incident_note(made, "The relay's certificate had expired. " * 5, actor="ada", now=now)
+    freeze_set(world.pipeline, "A bad deploy sends every order twice.", actor="ada", now=now)
+    freeze_lift(world.pipeline, "The deploy was taken back.", actor="ada", now=now)
+    freeze_set(None, "The payment provider answers wrongly.", actor="ada", now=now)
+    return made
+
+
 @pytest.fixture
 def addresses(world: World) -> Callable[[], dict[str, str]]:
     """Everything there can be to look at: an audit, a plan, a recovery with its certificate, an event that was read."""
@@ -167,6 +190,10 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
             **{key: [world.pipeline.sink.name] for key in ("sink", "sink-edit", "sink-retire", "sink-install")},
             **{key: [world.pipeline.name] for key in ("pipeline", "pipeline-edit", "pipeline-retire")},
             "pipeline-timeline": [world.pipeline.name],
+            "pipeline-freeze": [world.pipeline.name],
+            "pipeline-runbook": [world.pipeline.name, "owed"],
+            "runbook": ["source_growth"],
+            "incident": [incident_made(world).id],
             "omissions": [world.pipeline.name],
             "omission-preview": [world.pipeline.name, preview.pk],
         }

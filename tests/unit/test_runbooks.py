@@ -77,6 +77,11 @@ def test_places_are_those_that_are_filled_in() -> None:
     assert {found[1] for text in TEXTS.values() for found in PLACE.finditer(text)} == set(VALUES)
 
 
+def test_no_runbook_speaks_the_protocols_words() -> None:
+    spoken = re.compile(r"\b(landed|armed|there already|re-driven|hazard-free|benign|obligations?)\b", re.IGNORECASE)
+    assert {name: spoken.findall(text) for name, text in TEXTS.items() if spoken.search(text)} == {}
+
+
 @pytest.mark.parametrize(("restored", "unsettled", "overdue"), [(1, 1, 1), (0, 1, 1), (0, 0, 1), (0, 0, 0)])
 def test_the_first_one_to_open_is_what_keeps_the_rest_from_being_known(
     restored: Any, unsettled: Any, overdue: Any

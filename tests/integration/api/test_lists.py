@@ -22,12 +22,14 @@ from recovery_api.models import (
     Plan,
     Recovery,
 )
-from recovery_api.serializers import about, ledger, recoveries, shapes, work
+from recovery_api.serializers import about, freezes, incidents, ledger, recoveries, shapes, work
 from recovery_api.services.audits import audit_request
 from recovery_api.services.drills import drill_record, drill_request
 from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.events import event_append
 from recovery_api.services.findings import ListedFinding, audit_listing_record, plan_listing_record
+from recovery_api.services.freezes import freeze_set
+from recovery_api.services.incidents import incident_open
 from recovery_api.services.intents import intent_take
 from recovery_api.services.omissions import omission_acknowledge
 from recovery_api.services.pipelines import pipeline_create
@@ -69,6 +71,8 @@ def fill(pipeline, now, count):
         AcknowledgedOmission.objects.create(
             pipeline=pipeline, lane="0", position=number, reason="r", acknowledged_by="x", acknowledged_at=now
         )
+        incident_open(f"incident {number}", [pipeline, one], actor="x", now=at)
+        freeze_set(one, f"reason {number}", actor="x", now=at)
         seen = Audit.objects.filter(pipeline=pipeline).latest("started_at")
         told = {"pipeline": pipeline, "epoch": "e", "lane": str(number)}
         LedgerLane.objects.create(**told, audit=seen, read_at=at)
@@ -132,6 +136,8 @@ LISTS = {
     "/pipelines/mail/omissions": shapes.OmissionShape,
     "/pipelines/mail/items": ledger.ItemShape,
     "/pipelines/mail/ledger": ledger.LedgerLaneShape,
+    "/incidents": incidents.IncidentShape,
+    "/freezes": freezes.FreezeShape,
 }
 
 

@@ -12,7 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from recovery_api.models import Freeze
-from tests.integration.pages.fleet import pipeline_make
+from recovery_api.services.freezes import freeze_set
+from recovery_api.services.plans import plan_approve
+from tests.integration.pages.fleet import pipeline_make, plan_make
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +35,19 @@ def test_a_freeze_is_set_shown_and_lifted(sign_in: Callable[..., Client]) -> Non
     assert Freeze.objects.get().lifted_by == "anna"
     assert approver.post("/freeze/", {"reason": "everything burns"}).status_code == 302
     assert "Everything is frozen." in operator.get("/").content.decode()
+
+
+def test_a_frozen_plan_is_not_sent_and_its_page_says_why(sign_in: Callable[..., Client]) -> None:
+    now = timezone.now()
+    pipeline = pipeline_make("mail", now)
+    plan = plan_make(pipeline, now)
+    plan_approve(plan.id, plan.digest, "anna", now)
+    freeze_set(None, "a bad deploy", actor="olga", now=now)
+    approver = sign_in("approver", name="bert")
+    page = approver.get(f"/plans/{plan.id}/").content.decode()
+    assert "disabled>Send 3 events</button>" in page and "Every pipeline is frozen by olga" in page
+    refused = approver.post(f"/plans/{plan.id}/apply/", {"reason": "r", "confirm": "mail"})
+    assert refused.status_code == 409 and not pipeline.recoveries.exists()
 
 
 def test_probes_are_answered_without_a_sign_in_over_plain_http(client: Client, settings: object) -> None:

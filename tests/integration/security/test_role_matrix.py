@@ -107,5 +107,9 @@ def test_s7_a_plan_whose_work_is_withdrawn_is_refused_on_either_face(address: st
 
 
 def test_an_admin_approves_nothing_and_an_approver_configures_nothing() -> None:
-    """Both see, and both may stop all sending."""
-    assert not PERMISSIONS_OF[Role.ADMIN] & PERMISSIONS_OF[Role.APPROVER] - {Permission.SEE, Permission.FREEZE}
+    """Both see, both may stop all sending, and both keep incidents."""
+    assert not PERMISSIONS_OF[Role.ADMIN] & PERMISSIONS_OF[Role.APPROVER] - {
+        Permission.SEE,
+        Permission.INCIDENT,
+        Permission.FREEZE,
+    }

@@ -1,0 +1,137 @@
+"""Reads of incidents: the list, one timeline of everything that happened to its pipelines, and the figures."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet, Sum
+
+from recovery_api.domain.actors import actor_name
+from recovery_api.domain.errors import NotFound
+from recovery_api.domain.incidents import Done, Figures, Line, Reading, Told, pipeline_figures
+from recovery_api.domain.outcomes import Status
+from recovery_api.models import Audit, Event, EventKind, Incident, Plan, Recovery
+
+LOOKS_BACK = timedelta(days=7)
+"""How long before it was noticed an incident may have begun: so far readings are looked at."""
+LINES = 2000
+"""So many lines of the timeline a post-mortem holds; the rest is in the timeline itself."""
+ACTIONS = (
+    EventKind.AUDIT_REQUESTED,
+    EventKind.PLAN_REQUESTED,
+    EventKind.PLAN_APPROVED,
+    EventKind.RECOVERY_REQUESTED,
+    EventKind.WANTED,
+    EventKind.FROZEN,
+    EventKind.UNFROZEN,
+    EventKind.OMISSION_ACKNOWLEDGED,
+    EventKind.LEDGER_DECIDED,
+)
+"""What counts as doing something about it."""
+BY_ITSELF = ("schedule", "sweep", "worker", "connection test", "redrive")
+
+
+def incident_get(incident_id: UUID | str) -> Incident:
+    """Raises: NotFound."""
+    try:
+        found = incident_list().filter(id=incident_id).first()
+    except ValidationError:
+        found = None
+    if found is None:
+        raise NotFound(
+            f"Incident {incident_id}", "the control database", "See which there are: manage.py incident list."
+        )
+    return found
+
+
+def incident_list(*, is_live: bool = False) -> QuerySet[Incident]:
+    """Newest first; with `is_live` only those that are not closed."""
+    found = Incident.objects.prefetch_related("pipelines").order_by("-opened_at", "-id")
+    return found.filter(closed_at__isnull=True) if is_live else found
+
+
+def incident_timeline(incident: Incident) -> QuerySet[Event]:
+    """What happened to it and to its pipelines, in the order it was written: from when it was noticed, or the last clean
+    reading before, until it was closed."""
+    of_incidents = [EventKind.INCIDENT_OPENED, EventKind.INCIDENT_CHANGED, EventKind.INCIDENT_NOTED]
+    mine = Q(kind__in=of_incidents, data__incident=str(incident.id))
+    begin = _begin(incident)
+    about = Q(pipeline__in=incident.pipelines.all(), at__gte=begin) | Q(
+        pipeline__isnull=True, kind__in=[EventKind.FROZEN, EventKind.UNFROZEN], at__gte=begin
+    )
+    if incident.closed_at is not None:
+        about &= Q(at__lte=incident.closed_at)
+    return Event.objects.select_related("pipeline").filter(mine | about).order_by("id")
+
+
+def incident_figures(incident: Incident) -> Figures:
+    """From readings, plans and recoveries of its pipelines. Few queries, whatever their number."""
+    pipelines = list(incident.pipelines.order_by("name"))
+    readings = _readings(incident)
+    begin, end = _begin(incident), incident.closed_at
+    window = Q(created_at__gte=begin) & (Q(created_at__lte=end) if end else Q())
+    recoveries = Recovery.objects.filter(window, pipeline__in=pipelines)
+    sums = recoveries.aggregate(
+        landed=Sum("landed_count"), absorbed=Sum("absorbed_count"), altered=Sum("altered_count")
+    )
+    approved = Q(approved_at__gte=begin) & (Q(approved_at__lte=end) if end else Q())
+    plans = Plan.objects.filter(approved, pipeline__in=pipelines)
+    approvers = sorted({actor_name(one) for one in plans.values_list("approved_by", flat=True) if one})
+    return Figures(
+        pipelines=tuple(pipeline_figures(one.name, readings, incident.noticed_at) for one in pipelines),
+        noticed_at=incident.noticed_at,
+        first_action=_first_action(incident),
+        delivered=sums["landed"] or 0,
+        already_present=sums["absorbed"] or 0,
+        altered=sums["altered"] or 0,
+        approvers=tuple(approvers),
+    )
+
+
+def incident_told(incident: Incident) -> Told:
+    """What its post-mortem is made of."""
+    events = incident_timeline(incident)[:LINES]
+    lines = [Line(one.at, one.pipeline.name if one.pipeline else "", one.kind, one.actor, one.says) for one in events]
+    return Told(
+        title=incident.title,
+        state=incident.state,
+        severity=incident.severity,
+        commander=incident.commander,
+        opened_by=incident.opened_by,
+        opened_at=incident.opened_at,
+        closed_at=incident.closed_at,
+        cause=incident.cause,
+        figures=incident_figures(incident),
+        timeline=lines,
+    )
+
+
+def _readings(incident: Incident) -> list[Reading]:
+    found = Audit.objects.filter(
+        pipeline__in=incident.pipelines.all(), record_read_at__gte=incident.noticed_at - LOOKS_BACK
+    )
+    if incident.closed_at is not None:
+        found = found.filter(record_read_at__lte=incident.closed_at)
+    columns = ("pipeline__name", "record_read_at", "status", "lost_count", "acknowledged_count")
+    rows = found.values_list(*columns, "premature_count", "duplicate_count")
+    return [
+        Reading(name, at, Status(status), lost - acknowledged, premature + duplicate)
+        for name, at, status, lost, acknowledged, premature, duplicate in rows
+    ]
+
+
+def _begin(incident: Incident) -> datetime:
+    """From when on what happened belongs to it: the first reading that showed something, or when it was noticed."""
+    readings = _readings(incident)
+    names = {one.pipeline for one in readings}
+    first = [pipeline_figures(name, readings, incident.noticed_at).first_owed_at for name in names]
+    return min([at for at in first if at is not None] + [incident.noticed_at])
+
+
+def _first_action(incident: Incident) -> Done | None:
+    """What a person did first, from when it was noticed."""
+    did = incident_timeline(incident).filter(kind__in=ACTIONS, at__gte=incident.noticed_at).exclude(actor__in=BY_ITSELF)
+    found = did.order_by("at", "id").first()
+    return None if found is None else Done(found.at, found.actor, found.says)
