@@ -103,7 +103,11 @@ class Delivery(models.Model):
     class Meta:
         ordering = ["-number"]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="deliveries_that_are_due"),
+            models.Index(
+                fields=["destination", "due_at", "number"],
+                condition=Q(due_at__isnull=False),
+                name="deliveries_that_are_due",
+            ),
             models.Index(fields=["destination", "key", "number"], name="deliveries_of_a_key"),
             models.Index(fields=["group", "number"], name="deliveries_of_a_group"),
             models.Index(fields=["created_at"], name="deliveries_by_age"),

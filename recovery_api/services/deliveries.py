@@ -132,25 +132,31 @@ def deliveries_take(
     by: str, now: datetime, most: int, per_destination: int, busy: Mapping[int, int] | None = None
 ) -> list[Delivery]:
     """Up to `most` that are due, now `by`'s for a while; of each destination no more than `per_destination`, with those that it is
-    `busy` with."""
+    `busy` with. Each destination is asked by itself: what waits for one that hangs is in nobody's way."""
+    taken: list[Delivery] = []
     with transaction.atomic():
-        due = deliveries_due(now).select_related("destination").select_for_update(skip_locked=True, of=("self",))
-        taken: list[Delivery] = []
-        counts: dict[int, int] = dict(busy or {})
-        for row in due[: most * 4]:
-            if counts.get(row.destination_id, 0) >= per_destination or len(taken) >= most:
+        for destination in Destination.objects.filter(retired_at__isnull=True, disabled_at__isnull=True).order_by("pk"):
+            room = min(per_destination - (busy or {}).get(destination.pk, 0), most - len(taken))
+            if room <= 0:
                 continue
-            counts[row.destination_id] = counts.get(row.destination_id, 0) + 1
-            taken.append(row)
+            due = deliveries_due(now).filter(destination=destination).select_for_update(skip_locked=True, of=("self",))
+            for row in due[:room]:
+                row.destination = destination
+                taken.append(row)
         for row in taken:
-            row.state, row.taken_by, row.taken_until, row.attempts = (
-                DeliveryState.SENDING,
-                by,
-                now + LEASE,
-                row.attempts + 1,
-            )
+            row.state, row.taken_by, row.attempts = DeliveryState.SENDING, by, row.attempts + 1
+            row.taken_until = now + LEASE
         Delivery.objects.bulk_update(taken, ["state", "taken_by", "taken_until", "attempts"])
     return taken
+
+
+def deliveries_return(taken: Iterable[Delivery]) -> None:
+    """Those that were taken and not tried, for another pager at once."""
+    for row in taken:
+        mine = Delivery.objects.filter(
+            pk=row.pk, state=DeliveryState.SENDING, taken_by=row.taken_by, attempts=row.attempts
+        )
+        mine.update(state=DeliveryState.WAITING, taken_by="", taken_until=None, attempts=row.attempts - 1)
 
 
 def delivery_record(delivery: Delivery, answer: Answer, took_seconds: float, now: datetime) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import smtplib
 import time
+from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
@@ -20,13 +21,15 @@ from recovery_api.domain.alerts.shapes.requests import REQUESTS
 from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Delivery
 from recovery_api.selectors.clock import now_get
-from recovery_api.services.deliveries import deliveries_take, delivery_record
+from recovery_api.services.deliveries import deliveries_return, deliveries_take, delivery_record
 from workers.alerts.sending import Sender
 from workers.connectors.credentials import credential_resolve
 
 AT_ONCE = 16
 AT_ONCE_EACH = 4
 """Of one destination: a hanging one holds no more of the pager's threads."""
+TAKEN_AT_ONCE, TAKEN_AT_ONCE_EACH = 3 * AT_ONCE, 3 * AT_ONCE_EACH
+"""So many are taken: three times as long as a request may take is less than they are ours."""
 REFERENCES = ("env:", "file:")
 
 
@@ -38,20 +41,36 @@ class Deliverer:
         self.sender = sender or Sender(networks_parse(settings.FENCEPOST_ALERT_PRIVATE_ADDRESSES))
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="deliver")
         self._running: dict[Future[tuple[Answer, float]], Delivery] = {}
+        self._taken: deque[Delivery] = deque()
+        self._ahead = timedelta(0)
 
     def turn(self, seconds: float) -> int:
         """Takes what is due, as far as there are threads, and writes down what came back within so many seconds. How many came back."""
         self._take()
+        self._start()
         return self._settle(seconds)
 
     def _take(self) -> None:
-        free = AT_ONCE - len(self._running)
-        busy: dict[int, int] = {}
-        for one in self._running.values():
-            busy[one.destination_id] = busy.get(one.destination_id, 0) + 1
-        if free > 0:
-            for row in deliveries_take(self.name, now_get(), free, AT_ONCE_EACH, busy):
-                self._running[self._threads.submit(deliver, row, self.sender)] = row
+        """Some more than are sent at once, so that threads need not wait for the database."""
+        room = TAKEN_AT_ONCE - len(self._taken) - len(self._running)
+        if room < TAKEN_AT_ONCE / 2:
+            return
+        busy = Counter(one.destination_id for one in (*self._running.values(), *self._taken))
+        now = now_get()
+        self._ahead = now - datetime.now(UTC)  # what is signed and what is late is told by the database's clock
+        self._taken.extend(deliveries_take(self.name, now, room, TAKEN_AT_ONCE_EACH, busy))
+
+    def _start(self) -> None:
+        running = Counter(one.destination_id for one in self._running.values())
+        later: deque[Delivery] = deque()
+        while self._taken and len(self._running) < AT_ONCE:
+            row = self._taken.popleft()
+            if running[row.destination_id] >= AT_ONCE_EACH:
+                later.append(row)
+                continue
+            running[row.destination_id] += 1
+            self._running[self._threads.submit(deliver, row, self.sender, self._ahead)] = row
+        self._taken.extendleft(reversed(later))
 
     def _settle(self, seconds: float) -> int:
         if not self._running:
@@ -64,7 +83,7 @@ class Deliverer:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._running)
+        return bool(self._running or self._taken)
 
     def close(self) -> None:
         """Takes nothing more, and writes down what is under way. What does not come back in time another pager takes."""
@@ -72,29 +91,30 @@ class Deliverer:
         try:
             while self._running and time.monotonic() < until:
                 self._settle(max(0.0, until - time.monotonic()))
+            deliveries_return(self._taken)
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def deliver(delivery: Delivery, sender: Sender) -> tuple[Answer, float]:
-    """The destination's answer, and how many seconds it took. Whatever goes wrong is an answer, and tried again."""
+def deliver(delivery: Delivery, sender: Sender, ahead: timedelta = timedelta(0)) -> tuple[Answer, float]:
+    """The destination's answer, and how many seconds it took. Whatever goes wrong is an answer, and tried again.
+
+    `ahead`: by how much the control database's clock is ahead of this machine's.
+    """
     began = time.monotonic()
     try:
-        answer = _send(delivery, sender)
-    except (
-        FencepostError
-    ) as error:  # a reference that cannot be resolved: mended in the environment, so it is tried again
+        answer = _send(delivery, sender, datetime.now(UTC) + ahead)
+    except FencepostError as error:  # of a reference: it is mended in the environment, so it is tried again
         answer = Answer(0, f"was not sent: {error}")
     except Exception as error:  # the outermost edge of a thread: recorded with the delivery
         answer = Answer(0, f"failed: {type(error).__name__}")
     return answer, time.monotonic() - began
 
 
-def _send(delivery: Delivery, sender: Sender) -> Answer:
+def _send(delivery: Delivery, sender: Sender, now: datetime) -> Answer:
     destination = delivery.destination
     shape, message = Shape(destination.shape), Message.from_row(delivery.message)
     address = resolved(destination.address)
-    now = datetime.now(UTC)
     if shape is Shape.EMAIL:
         return _mail(address.split(","), message, now)
     secret = resolved(destination.secret)
