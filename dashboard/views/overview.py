@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from dashboard.charts.history import Spark
+from dashboard.views.advice import Advice, advice_of
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.headroom import HeadroomCell, headroom_cells
@@ -21,6 +22,7 @@ from dashboard.views.history import sparks
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.headroom.live import Standing
+from recovery_api.domain.outcomes import CLEAN
 from recovery_api.models import Plan
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
@@ -28,6 +30,7 @@ from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.fleet_pages import (
     TROUBLE,
     FleetEntry,
+    clean_until,
     fleet_entries,
     fleet_select,
     ready_plans_of,
@@ -38,8 +41,17 @@ from recovery_api.selectors.headroom_figures import Figure, fleet_figures
 from recovery_api.selectors.workers import START_A_WORKER, worker_presence
 
 PAGE = 50
+OWNERS_SHOWN = 100
 HEADROOMS = tuple(one.value for one in Standing)
-FILTERS = {"status": TROUBLE, "headroom": HEADROOMS, "plan": ("waiting",), "q": (), "page": ()}
+FILTERS = {
+    "status": TROUBLE,
+    "headroom": HEADROOMS,
+    "plan": ("waiting",),
+    "owner": (),
+    "label": (),
+    "q": (),
+    "page": (),
+}
 TILES = (
     # (what it counts, filter, tone where it is not zero)
     ("owed", "status=owed", "warn"),
@@ -60,6 +72,12 @@ class Line:
     plan: Plan | None
     headroom: HeadroomCell
     spark: Spark | None
+    advice: Advice | None
+    """What to do next; None where nothing is wrong."""
+    clean_until: datetime | None
+    """Until when it was last seen clean; None: it is clean, or was never seen so."""
+    owner: str
+    labels: str
 
     @property
     def hazards(self) -> int:
@@ -76,9 +94,17 @@ def overview(request: HttpRequest) -> HttpResponse:
     except FencepostError as error:
         return error_page(request, error)
     fleet = fleet_entries(now)
-    found = fleet_select(
-        fleet, status=given.get("status"), text=given.get("q", ""), is_awaiting_approval="plan" in given
-    )
+    try:
+        found = fleet_select(
+            fleet,
+            status=given.get("status"),
+            text=given.get("q", ""),
+            is_awaiting_approval="plan" in given,
+            owner=given.get("owner"),
+            label=given.get("label"),
+        )
+    except FencepostError as error:
+        return error_page(request, error)
     if "headroom" in given:
         found = headroom_select(found, given["headroom"], now)
     page = Paginator(found, PAGE).get_page(number)
@@ -91,6 +117,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "query": query_of(given, "page"),
         "words": TROUBLE,
         "headrooms": HEADROOMS,
+        "owners": sorted({entry.owner for entry in fleet if entry.owner})[:OWNERS_SHOWN],
         "is_empty": not fleet,
         "frozen": freezes_shown(),
         "worker_missing": worker_presence(now).says(now),
@@ -147,6 +174,9 @@ def lines(entries: Sequence[FleetEntry], now: datetime) -> list[Line]:
     statuses = statuses_of(entries, now)
     pipelines = [status.pipeline for status in statuses]
     cells, drawn = headroom_cells(pipelines, now), sparks(pipelines, now)
+    wrong = [one for one in statuses if one.status not in CLEAN]
+    until = clean_until([one.pipeline for one in wrong])
+    known = {entry.pk: entry for entry in entries}
     return [
         Line(
             status,
@@ -154,6 +184,10 @@ def lines(entries: Sequence[FleetEntry], now: datetime) -> list[Line]:
             plans.get(status.pipeline.pk),
             cells[status.pipeline.pk],
             drawn[status.pipeline.pk],
+            advice_of(status, now, plans.get(status.pipeline.pk)) if status in wrong else None,
+            until.get(status.pipeline.pk),
+            known[status.pipeline.pk].owner,
+            ", ".join(f"{name}={value}" for name, value in sorted(known[status.pipeline.pk].labels.items())),
         )
         for status in statuses
     ]

@@ -6,17 +6,18 @@ are read for one page only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
-from recovery_api.domain.outcomes import WORST_FIRST, Outcome, Status
+from recovery_api.domain.labels import label_parse
+from recovery_api.domain.outcomes import CLEAN, WORST_FIRST, Outcome, Status
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.statuses import RecordReading, RecoveryRun
-from recovery_api.models import Audit, Plan, PlanState, Recovery
+from recovery_api.models import Audit, Observation, Pipeline, Plan, PlanState, Recovery
 from recovery_api.selectors.ends import pipeline_list
 from recovery_api.selectors.fleet import PipelineStatus, audits_by_pipeline, decide, status_of
 from recovery_api.selectors.schedules import overdue_of
@@ -31,13 +32,15 @@ RECOVERY_COLUMNS_LEFT_OUT = ("certificate", "attestations", "progress")
 
 @dataclass(frozen=True, slots=True)
 class FleetEntry:
-    """One pipeline in use. `names`: its own and its ends', folded, to be searched."""
+    """One pipeline in use. `names`: its own and its ends', folded, to be searched. `owner` empty: nobody is named."""
 
     pk: int
     name: str
     word: str
     names: str
     is_awaiting_approval: bool
+    owner: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def fleet_entries(now: datetime) -> list[FleetEntry]:
@@ -62,6 +65,8 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
             _word(row, readings.get(row["pk"], []), now),
             "\n".join(row[name] or "" for name in ("name", *ends)).casefold(),
             row["is_waiting"],
+            str(row["options"].get("owner") or ""),
+            row["options"].get("labels") or {},
         )
         for row in rows
     ]
@@ -69,17 +74,34 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
 
 
 def fleet_select(
-    entries: Sequence[FleetEntry], *, status: str | None = None, text: str = "", is_awaiting_approval: bool = False
+    entries: Sequence[FleetEntry],
+    *,
+    status: str | None = None,
+    text: str = "",
+    is_awaiting_approval: bool = False,
+    owner: str | None = None,
+    label: str | None = None,
 ) -> list[FleetEntry]:
-    """Those with this status word, with `text` in their name or an end's, and with a plan to approve where asked."""
+    """Those with this status word, with `text` in their name or an end's, with a plan to approve where asked, of this owner and
+    with this label (name=value). Raises: BadInput for a label that is none."""
     wanted = text.casefold()
+    labelled = label_parse(label, "label") if label else None
     return [
         entry
         for entry in entries
         if (status is None or entry.word == status)
         and wanted in entry.names
         and (entry.is_awaiting_approval or not is_awaiting_approval)
+        and (owner is None or entry.owner == owner)
+        and (labelled is None or entry.labels.get(labelled[0]) == labelled[1])
     ]
+
+
+def clean_until(pipelines: Sequence[Pipeline]) -> dict[int, datetime]:
+    """Until when each of these was last seen clean, by primary key; one that never was is not in it. One query, each by index."""
+    clean = Observation.objects.filter(pipeline=OuterRef("pk"), status__in=CLEAN).order_by("-at").values("until")[:1]
+    rows = Pipeline.objects.filter(pk__in=[one.pk for one in pipelines]).annotate(clean_until=Subquery(clean))
+    return {key: until for key, until in rows.values_list("pk", "clean_until") if until is not None}
 
 
 def statuses_of(entries: Sequence[FleetEntry], now: datetime) -> list[PipelineStatus]:

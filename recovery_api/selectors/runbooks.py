@@ -19,7 +19,7 @@ def runbook_values(pipeline: Pipeline, status: PipelineStatus) -> dict[str, str]
         "PIPELINE": pipeline.name,
         "SOURCE": pipeline.source.name,
         "SINK": pipeline.fired_into.name,
-        "OWNER": str(pipeline_options_parse(pipeline.options)["owner"] or ""),
+        "OWNER": str(pipeline_options_parse(pipeline.options)["owner"] or "nobody is named"),
         "PLAN": str(plan.id) if plan else "",
         "DIGEST": plan.digest if plan else "",
         "COORDINATE": frontier_format(audit.frontier, source_spelling(pipeline.source))

@@ -237,6 +237,34 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
     assert {name: said for name, said in wrong.items() if said} == {}
 
 
+def test_single_keys_lead_about_and_are_never_taken_from_who_types(
+    people: None, open_page: Callable[..., Page]
+) -> None:
+    page = open_page("approver")
+    page.goto("/work/")
+    page.keyboard.press("?")
+    dialog = page.locator("#keys")
+    expect(dialog).to_be_visible()
+    assert axe_violations(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    page.wait_for_url("**/incidents/")
+    page.get_by_label("What people will call it").fill("")
+    page.keyboard.type("g p/?")
+    assert page.get_by_label("What people will call it").input_value() == "g p/?" and page.url.endswith("/incidents/")
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    dialog.get_by_role("checkbox").check()
+    dialog.get_by_role("button", name="Close").click()
+    page.keyboard.press("?")
+    expect(dialog).to_be_hidden()
+    page.locator("details.person summary").click()
+    page.get_by_role("button", name="Keyboard").click()
+    expect(dialog.get_by_role("checkbox")).to_be_checked()
+    assert page.problems == []  # type: ignore[attr-defined]
+
+
 def test_axe_finds_nothing_on_a_plan_to_decide_and_a_recovery_that_runs(
     world: World, open_page: Callable[..., Page]
 ) -> None:

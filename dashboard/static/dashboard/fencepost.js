@@ -63,6 +63,41 @@
   function chartsDraw(root) { root.querySelectorAll("[data-figure]").forEach(chartDraw); }
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { chartsDraw(document); });
 
+  /* Single keys: never while somebody types, never with a modifier, and not at all where they were turned off. */
+  var GO = { p: "/", i: "/incidents/", r: "/runbooks/", t: "/timeline/", w: "/work/" };
+  var wentAt = 0;
+  function keysAreOff() {
+    try { return window.localStorage.getItem("fencepost-keys") === "off"; } catch (error) { return false; }
+  }
+  function keysShow() {
+    var dialog = document.getElementById("keys");
+    dialog.querySelector("[data-keys-off]").checked = keysAreOff();
+    if (!dialog.open) dialog.showModal();
+  }
+  document.addEventListener("keydown", function (event) {
+    var dialog = document.getElementById("keys");
+    if (!dialog || dialog.open || keysAreOff() || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    var went = event.timeStamp - wentAt < 1500;
+    wentAt = event.key === "g" ? event.timeStamp : 0;
+    if (went && GO[event.key]) { window.location.assign(GO[event.key]); return; }
+    if (event.key === "?") { event.preventDefault(); keysShow(); }
+    if (event.key === "/") {
+      var search = document.querySelector("input[type=search]");
+      event.preventDefault();
+      if (search) search.focus(); else window.location.assign("/#q");
+    }
+  });
+  document.addEventListener("change", function (event) {
+    if (!event.target.matches("[data-keys-off]")) return;
+    try { window.localStorage.setItem("fencepost-keys", event.target.checked ? "off" : "on"); } catch (error) { /* it lasts for this page */ }
+  });
+  document.addEventListener("click", function (event) { if (event.target.closest("[data-keys-show]")) keysShow(); });
+  function keysBegin() {
+    document.querySelectorAll("[data-keys-show]").forEach(function (button) { button.hidden = false; });
+    if (window.location.hash === "#q" && document.getElementById("q")) document.getElementById("q").focus();
+  }
+
   /* What cannot be used as given is looked at first, wherever on the page it stands. */
   function wrongFieldShow() {
     var wrong = document.querySelector('[aria-invalid="true"]');
@@ -71,7 +106,7 @@
     wrong.scrollIntoView({ block: "center" });
   }
 
-  function begin() { copyButtonsShow(document); chartsDraw(document); wrongFieldShow(); }
+  function begin() { keysBegin(); copyButtonsShow(document); chartsDraw(document); wrongFieldShow(); }
   if (document.readyState === "complete") begin(); else window.addEventListener("load", begin);
   document.addEventListener("htmx:load", function (event) { copyButtonsShow(event.target); chartsDraw(event.target); });
 })();

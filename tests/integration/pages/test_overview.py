@@ -38,6 +38,21 @@ def test_empty_overview_teaches_the_first_steps(viewer: Client, sign_in: Callabl
     assert 'href="/add/source/"' in sign_in("admin").get("/").content.decode()
 
 
+def test_a_line_says_what_is_wrong_since_when_whom_it_touches_and_what_next(viewer: Client, now: datetime) -> None:
+    labels = {"team": "payments", "tier": "1"}
+    mail = pipeline_make("mail", now, options={"owner": "team payments", "labels": labels})
+    pipeline_make("other", now)
+    audit_make(mail, "exactly_once", now - timedelta(hours=2))
+    audit_make(mail, "owed", now)
+    page = viewer.get("/").content.decode()
+    assert "of <bdi>team payments</bdi>" in page and "team=payments, tier=1" in page
+    assert "last clean" in page and "Plan a recovery." in page and "never</span>" in page
+    assert "other</bdi></a>" not in viewer.get("/?owner=team payments").content.decode()
+    assert "mail</bdi></a>" in viewer.get("/?label=tier%3D1").content.decode()
+    assert "mail</bdi></a>" not in viewer.get("/?label=tier%3D2").content.decode()
+    assert viewer.get("/?label=tier").status_code == 400
+
+
 def test_u9_a_missing_worker_is_said_until_one_is_there(viewer: Client, now: datetime) -> None:
     pipeline_make("orders", now)
     worker_say_present("host/1", ["spark", "default"], now - timedelta(minutes=3))
