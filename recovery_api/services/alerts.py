@@ -137,11 +137,15 @@ class Evaluation:
             self._line(alert, step.change, seen.says or alert.says, seen.evidence)
 
     def _change(self, alert: Alert, held: Held, change: Change, seen: Observed) -> None:
+        is_worse = (held.level_severity, held.level_number) != (Severity(alert.level_severity), alert.level_number)
         for name in HELD:
             setattr(alert, name, getattr(held, name))
         self.touched[str(alert.pk)] = alert
         if change is Change.REOPENED:
             alert.told, alert.told_since, alert.end = Told.NOTHING, self.now + REOPENS_WITHIN, seen.end[:300]
+            if is_worse:  # that is told at once, as it would be of an open one
+                self.worsened.add(str(alert.pk))
+                alert.told_since = self.now
         elif change is Change.WORSENED:
             self.worsened.add(str(alert.pk))
             alert.told_since = self.now

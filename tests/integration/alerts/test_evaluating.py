@@ -16,7 +16,7 @@ from recovery_api.models import Alert, AlertGroup, Audit, Delivery, Intent, Pipe
 from recovery_api.selectors.alerts import evaluated_at, open_count, pager_says
 from recovery_api.services.alert_quiet import alert_acknowledge, alert_give_back, mute_add, mute_end
 from recovery_api.services.alerts import alerts_evaluate, alerts_forget
-from recovery_api.services.destinations import destination_add, route_add
+from recovery_api.services.destinations import destination_add, destination_turn, route_add
 from recovery_api.services.retirement import pipeline_retire
 from tests.integration.alerts.conftest import NOW, evaluate, judged, open_causes, sent
 from tests.integration.pages.fleet import pipeline_make, plan_make
@@ -146,6 +146,32 @@ def test_it_opens_again_within_half_an_hour_as_the_same_alert_and_pages_when_it_
     flap(34.1, False)
     pages = list(Delivery.objects.order_by("number").values_list("kind", "key"))
     assert [kind for kind, _ in pages] == ["trigger", "resolve", "trigger"] and len({key for _, key in pages}) == 1
+
+
+def test_what_opens_again_and_is_worse_pages_at_once(pipeline, hook, later):
+    judged(pipeline, "owed", later(minutes=1), lost_count=10)
+    evaluate(later(minutes=1))
+    for minute in (2, 7):
+        judged(pipeline, "exactly_once", later(minutes=minute))
+        evaluate(later(minutes=minute))
+    judged(pipeline, "owed", later(minutes=12), lost_count=30)
+    evaluate(later(minutes=12))
+    assert Alert.objects.get().reopened_count == 1
+    assert [kind for kind, _, _ in sent()] == ["trigger", "resolve", "trigger"]
+
+
+def test_a_destination_that_was_turned_off_is_told_nothing_more_and_the_spare_is_paged(pipeline, hook, later):
+    spare = destination_add(
+        "spare", "json", address="https://s.example/", secret="env:FENCEPOST_END_X", actor="root", now=NOW
+    )
+    judged(pipeline, "owed", later(minutes=1), lost_count=10)
+    evaluate(later(minutes=1))
+    Delivery.objects.update(state="sent", due_at=None, sent_at=later(minutes=1))
+    destination_turn(hook, is_on=False, actor="root", now=later(minutes=2))
+    judged(pipeline, "owed", later(minutes=3), lost_count=30)
+    evaluate(later(minutes=3))
+    assert [kind for kind, _, _ in sent(hook)] == ["trigger"]
+    assert [kind for kind, _, _ in sent(spare)] == ["trigger"]
 
 
 def test_300_pipelines_at_one_sink_are_one_page_that_names_300_and_later_ones_page_nobody(hook, later):
