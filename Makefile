@@ -15,7 +15,7 @@ FAST := tests/unit tests/contract tests/integration/kit
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker web shell manage clean
+.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker pager web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -47,6 +47,9 @@ web: venv  ## the pages, on this machine only
 
 worker: venv  ## a Celery worker; it sweeps, too
 	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --queues spark,default --without-mingle --without-gossip $(ARGS)
+
+pager: venv  ## the pager: evaluates alerts and delivers them (docs/alerts.md)
+	@$(LAUNCH) -v -- $(PY) manage.py pager $(ARGS)
 
 test: venv  ## every test, with all services, in four processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
 	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(ARGS)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from recovery_api.domain.alerts.addresses import networks_parse, url_check
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.retention import SETTINGS, ages_parse
 
@@ -18,7 +19,7 @@ from recovery_api.domain.retention import SETTINGS, ages_parse
 @register("fencepost")
 def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
-    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies()]
+    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies(), *_alerts()]
 
 
 def _database() -> list[CheckMessage]:
@@ -79,6 +80,22 @@ def _proxies() -> list[CheckMessage]:
         hint = "Like 10.0.0.5,10.1.0.0/16: each proxy's address or network, outermost first."
         return [Error(f"FENCEPOST_TRUSTED_PROXIES cannot be read: {error}.", hint=hint, id="fencepost.E007")]
     return []
+
+
+def _alerts() -> list[CheckMessage]:
+    """Of the pager's settings what can be seen without resolving a reference."""
+    found: list[CheckMessage] = []
+    base, heartbeat = settings.FENCEPOST_URL, settings.FENCEPOST_HEARTBEAT_URL
+    try:
+        networks_parse(settings.FENCEPOST_ALERT_PRIVATE_ADDRESSES)
+        if base:
+            url_check(base, "FENCEPOST_URL")
+        if heartbeat and not heartbeat.startswith(("env:", "file:")):
+            url_check(heartbeat, "FENCEPOST_HEARTBEAT_URL")
+    except BadInput as error:
+        says = f"{error.data['field']} {error.data['problem']}."
+        found.append(Error(says, hint=str(error.data["remedy"]), id="fencepost.E012"))
+    return found
 
 
 def _engine() -> list[CheckMessage]:

@@ -175,7 +175,7 @@ def delivery_record(delivery: Delivery, answer: Answer, took_seconds: float, now
         )
         if row is None:
             return False
-        is_over = row.kind in (DeliveryKind.RESOLVE, DeliveryKind.TEST)
+        is_over = row.kind in (DeliveryKind.RESOLVE, DeliveryKind.TEST) or getattr(row.group, "closed_at", None)
         is_resent = Shape(row.destination.shape).resends and not is_over
         following = next_after(answer, row.attempts, row.created_at, now, resends=is_resent)
         row.state, row.due_at, row.taken_by, row.taken_until = following.state, following.due_at, "", None

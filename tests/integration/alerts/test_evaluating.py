@@ -9,13 +9,14 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 
-from recovery_api.domain.alerts.causes import Cause
+from recovery_api.domain.alerts.causes import Cause, Scope
 from recovery_api.domain.alerts.ends import Reached
+from recovery_api.domain.alerts.evaluation import Observed, Subject
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.models import Alert, AlertGroup, Audit, Delivery, Intent, Pipeline, Recovery, Schedule, Sink, Worker
 from recovery_api.selectors.alerts import evaluated_at, open_count, pager_says
 from recovery_api.services.alert_quiet import alert_acknowledge, alert_give_back, mute_add, mute_end
-from recovery_api.services.alerts import alerts_evaluate, alerts_forget
+from recovery_api.services.alerts import Evaluation, alerts_evaluate, alerts_forget
 from recovery_api.services.destinations import destination_add, destination_turn, route_add
 from recovery_api.services.retirement import pipeline_retire
 from tests.integration.alerts.conftest import NOW, evaluate, judged, open_causes, sent
@@ -113,6 +114,29 @@ def test_an_acknowledgement_ends_by_itself_or_is_given_back(pipeline, hook, late
     alert_give_back(alert, actor="ada", now=later(minutes=62))
     evaluate(later(minutes=63))
     assert [kind for kind, _, _ in sent()].count("trigger") == 3
+
+
+def test_an_acknowledgement_made_while_an_evaluation_runs_stays(pipeline, hook, later):
+    judged(pipeline, "owed", later(minutes=1))
+    evaluate(later(minutes=1))
+    evaluation = Evaluation(later(minutes=9), later(minutes=8))
+    evaluation._load()
+    alert_acknowledge(Alert.objects.get(), note="mine", until=later(hours=5), actor="ada", now=later(minutes=9))
+    seen = Observed(Cause.OWED, Subject(Scope.PIPELINE, pipeline.pk), True, later(minutes=8), "Still owed.", number=3)
+    with transaction.atomic():
+        evaluation._load = lambda: None
+        evaluation.run([seen])
+    alert = Alert.objects.get()
+    assert (alert.says, alert.acknowledged_by) == ("Still owed.", "ada")
+
+
+def test_a_pipeline_that_this_release_does_not_understand_keeps_no_other_from_being_looked_at(pipeline, later):
+    other = pipeline_make("other", NOW, options={"is_scheduled": False, "stale_after_seconds": 86_400})
+    for one in (pipeline, other):
+        judged(one, "owed", later(minutes=1))
+    Pipeline.objects.filter(pk=other.pk).update(options={"of_a_later_release": 1})
+    evaluate(later(minutes=1))
+    assert [alert.pipeline for alert in Alert.objects.filter(cause="owed")] == [pipeline]
 
 
 def test_a_muted_alert_is_open_and_told_to_nobody_until_the_mute_ends(pipeline, hook, later):
