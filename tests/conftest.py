@@ -25,6 +25,7 @@ NEEDS = {
         "lasting_database_factory",
         "db",
         "transactional_db",
+        "migrated_database",
         "live_server",
     },
     "REDIS_URL": {"redis_url"},
@@ -57,6 +58,8 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: the collector need not walk it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # most of what a test makes goes without the collector
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -90,13 +93,15 @@ def lasting_database_factory(postgres_admin_dsn: str) -> Iterator[Callable[[str]
 
 
 @contextlib.contextmanager
-def _databases(admin_dsn: str) -> Iterator[Callable[[str], str]]:
+def _databases(admin_dsn: str) -> Iterator[Callable[..., str]]:
     names: list[str] = []
 
-    def make(name_hint: str) -> str:
+    def make(name_hint: str, template: str = "template1") -> str:
         name = f"t_{name_hint}_{secrets.token_hex(4)}".lower()
         with psycopg.connect(admin_dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+            )
         names.append(name)
         return make_conninfo(admin_dsn, dbname=name)
 
@@ -123,6 +128,24 @@ def _database_drop(admin_dsn: str, name: str) -> None:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
         for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", [name]):
             connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def migrated_database(
+    django_db_setup: None, django_db_blocker: Any, database_factory: Callable[..., str]
+) -> Callable[[str], str]:
+    """`migrated_database(name_hint) -> dsn` of a control database as migrations leave it: a copy of this process's own."""
+    from django.db import connection
+
+    def make(name_hint: str) -> str:
+        with django_db_blocker.unblock():
+            connection.close()  # nobody may look at what is copied
+            dsn = database_factory(name_hint, str(connection.settings_dict["NAME"]))
+        with psycopg.connect(dsn, autocommit=True) as copy:
+            copy.execute("ALTER TABLE recovery_api_event ENABLE ALWAYS TRIGGER events_are_never_truncated")
+        return dsn
+
+    return make
 
 
 @pytest.fixture(scope="session")

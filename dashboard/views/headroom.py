@@ -23,6 +23,8 @@ LABELS = {
     Forgets.SINK_MEMORY_ENTRIES: "sink's memory (entries)",
     Forgets.RECORD: "record's retention",
     Forgets.SINK_DISK: "sink's disk",
+    Forgets.ARCHIVE: "our archive",
+    Forgets.APPROVAL: "approval",
 }
 STEPS = {
     "max_outage": "longest outage",

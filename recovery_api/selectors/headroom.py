@@ -68,7 +68,7 @@ def pipeline_headroom(pipeline: Pipeline, now: datetime) -> PipelineHeadroom:
 
 
 def fleet_headroom(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, PipelineHeadroom]:
-    """By primary key. Five queries, whatever their number, but for recoveries that would be split; `pipelines` with their ends."""
+    """By primary key. Six queries, whatever their number, but for recoveries that would be split; `pipelines` with their ends."""
     seen = seen_of(pipelines, now)
     return {one.pk: _headroom(one, seen[one.pk], now) for one in pipelines}
 
@@ -87,6 +87,7 @@ def _headroom(pipeline: Pipeline, seen: Seen, now: datetime) -> PipelineHeadroom
     whole = _pace(options, newest, arrivals, seen, since, now)
     archived = min(owed.gone_count, newest.archived) if newest else 0
     terms = _terms(said, audits, ends, clocks, since, (owed.gone_count - archived, archived), now)
+    terms += declared.own_terms(archived, seen.approved_until)
     pace = pace_in_parts(terms, whole, now, said.most)
     if since is not None and owed.count > said.most and not archived:
         terms = _in_parts(pipeline, terms, whole, owed, said, clocks, since)

@@ -20,8 +20,20 @@ from recovery_api.domain.headroom.observed import AuditSeen, RunSeen
 from recovery_api.domain.headroom.seen import end_seen_from_row
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.domain.outcomes import Status
-from recovery_api.models import Audit, Drill, DrillState, LedgerItem, LedgerLane, Pipeline, Recovery, RecoveryState
+from recovery_api.models import (
+    Audit,
+    Drill,
+    DrillState,
+    LedgerItem,
+    LedgerLane,
+    Pipeline,
+    Plan,
+    PlanState,
+    Recovery,
+    RecoveryState,
+)
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.plans import approval_until
 
 AUDITS_LOOKED_AT = 50
 """Of each pipeline, the newest: rates are those between them."""
@@ -48,32 +60,36 @@ class Owed:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Of one pipeline. `audits` and `runs` newest first; `drilled`: the longest passed run of drills of the sink that is
-    fired into, None: none in 90 days; `drilled_at`: when it ended."""
+    fired into, None: none in 90 days; `drilled_at`: when it ended. `approved_until`: of the plan that waits for its recovery."""
 
     audits: Sequence[AuditSeen]
     runs: Sequence[RunSeen]
     owed: Owed
     drilled: timedelta | None = None
     drilled_at: datetime | None = None
+    approved_until: datetime | None = None
 
     @property
     def forgotten_at(self) -> list[datetime]:
-        """When a recovery or drill that counts now counts no more."""
+        """When a recovery, drill or approval that counts now counts no more."""
         told = [one.finished_at for one in self.runs]
-        return [at + RECENT for at in (*told, self.drilled_at) if at is not None]
+        counted = [at + RECENT for at in (*told, self.drilled_at) if at is not None]
+        return [*counted, *([self.approved_until] if self.approved_until else [])]
 
 
 def seen_of(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, Seen]:
-    """By primary key. Five queries, whatever their number; `pipelines` with their ends."""
+    """By primary key. Six queries, whatever their number; `pipelines` with their ends."""
     keys = [one.pk for one in pipelines]
-    audits = audits_seen(pipelines)
+    audits, approved = audits_seen(pipelines), _approved(keys, now)
     runs, owed, drilled = _runs(keys, now), owed_of(keys), _drilled({one.fired_into.pk for one in pipelines}, now)
     return {
         one.pk: Seen(
             audits.get(one.pk, []),
             runs.get(one.pk, []),
             owed.get(one.pk, Owed()),
-            *drilled.get(one.fired_into.pk, (None, None)),
+            drilled.get(one.fired_into.pk, (None, None))[0],
+            drilled.get(one.fired_into.pk, (None, None))[1],
+            approved.get(one.pk),
         )
         for one in pipelines
     }
@@ -198,3 +214,10 @@ def _drilled(sinks: set[int], now: datetime) -> dict[int, tuple[timedelta, datet
         took = (finished_at - requested_at, finished_at)
         found[key] = max(found.get(key, took), took)
     return found
+
+
+def _approved(keys: Sequence[int], now: datetime) -> dict[int, datetime]:
+    """By pipeline: until when the approval holds that waits for its recovery."""
+    plans = Plan.objects.filter(pipeline_id__in=keys, state=PlanState.APPROVED).select_related("pipeline")
+    until = {plan.pipeline_id: approval_until(plan) for plan in plans.order_by("approved_at")}
+    return {key: at for key, at in until.items() if at is not None and at >= now}

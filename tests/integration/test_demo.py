@@ -43,12 +43,12 @@ def prefix(postgres_admin_dsn: str) -> Iterator[str]:
 
 @pytest.fixture
 def run_demo(
-    database_factory: Callable[[str], str], redis_url: str, spark_remote: str, prefix: str, tmp_path: Path
+    migrated_database: Callable[[str], str], redis_url: str, spark_remote: str, prefix: str, tmp_path: Path
 ) -> RunDemo:
     """`run_demo(*command)`: the demo, once, as JSON, over a migrated control database of its own."""
     environment = {
         **os.environ,
-        "DATABASE_URL": database_url(database_factory("demo_control")),
+        "DATABASE_URL": database_url(migrated_database("demo_control")),
         "FENCEPOST_VAR_DIR": str(tmp_path),
         "FENCEPOST_EVIDENCE_DIR": str(tmp_path / "evidence"),
         "COLUMNS": "110",
@@ -56,9 +56,6 @@ def run_demo(
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
-
-    migrated = run(*MANAGE, "migrate", "-v", "0")
-    assert migrated.returncode == 0, migrated.stderr
 
     def once(*command: str) -> subprocess.CompletedProcess[str]:
         return run(*command, "--once", "--json", "--prefix", prefix)

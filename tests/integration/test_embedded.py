@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from workers.embedded.postgres import PostgreSQL
+from workers.embedded.services import Place
+
 PROJECT = Path(__file__).parents[2]
 VARIABLES = ("DATABASE_URL", "REDIS_URL", "SPARK_REMOTE", "FENCEPOST_VAR_DIR")
 TELL = f"""
@@ -280,6 +283,18 @@ def test_root_can_run_it_from_a_private_directory(tmp_path: Path) -> None:
     done = launch("--temporary", "--only", "postgres", command=[sys.executable, "-c", program], TMPDIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_private_directory_made_anew_starts_without_what_an_earlier_one_of_its_name_left(tmp_path: Path) -> None:
+    """`make clean` removes the directory and its password; what lay elsewhere for root's sake goes with them."""
+    tmp_path.chmod(0o700)
+    data = tmp_path / "var"
+    program = "import os, psycopg; psycopg.connect(os.environ['DATABASE_URL']).execute('CREATE TABLE kept ()')"
+    for _ in range(2):
+        done = launch("--data", str(data), "--only", "postgres", command=[sys.executable, "-c", program])
+        assert (done.returncode, done.stderr) == (0, "")
+        shutil.rmtree(data)
+    PostgreSQL(Place(data, is_temporary=False)).discard()
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,11 @@ class PostgreSQL:
                 raise StartFailed(f"{self.home} belongs to somebody else: remove it, or set DATABASE_URL.")
             os.chown(self.home, self.account.uid, self.account.gid)
             self._copy_binaries()
-        self.password = secret_keep(self.place.directory / "postgres.password", secrets.token_urlsafe(24))
         self._stale_stop()
+        password = self.place.directory / "postgres.password"
+        if not password.exists() and not self.home.is_relative_to(self.place.directory):
+            shutil.rmtree(self.data, ignore_errors=True)  # its place was removed, and its password: nobody can open it
+        self.password = secret_keep(password, secrets.token_urlsafe(24))
         if not (self.data / "PG_VERSION").exists():
             self._initdb()
 

@@ -82,6 +82,25 @@ def source_terms(
     return [disk]
 
 
+def own_terms(archived_count: int, approved_until: datetime | None) -> list[Term]:
+    """What of our own a recovery goes by. None of it ends for a recovery that is still needed: open items keep the archive's
+    files, and an approval that lapsed can be given again. `approved_until`: of the plan that waits; None: none does."""
+    found = []
+    if archived_count:
+        says = (
+            f"Our archive keeps the contents of the {archived_count:,} owed events that the source dropped until each of them "
+            "is settled or acknowledged for good."
+        )
+        found.append(no_limit(Forgets.ARCHIVE, says))
+    if approved_until is not None:
+        says = (
+            f"The approval that waits holds until {approved_until:%Y-%m-%d %H:%M} UTC. A recovery asked for later needs a new "
+            "plan and a new approval; no evidence goes with it."
+        )
+        found.append(no_limit(Forgets.APPROVAL, says))
+    return found
+
+
 def record_keeps(options: Options) -> int | None:
     """For how many seconds a row of the record stays, where rows go; of a record of ids, for how many its absence shows
     something. None: not declared.

@@ -35,6 +35,10 @@ class Forgets(StrEnum):
     """The acceptance record deletes entries by age."""
     SINK_DISK = "sink_disk"
     """The record deletes nothing: its disk is what ends."""
+    ARCHIVE = "archive"
+    """Our own archive of the source, of which a recovery fires what the source dropped."""
+    APPROVAL = "approval"
+    """An approval that waits for its recovery: it lapses, and is given again for as long as the rest lasts."""
 
 
 class Reach(StrEnum):

@@ -7,6 +7,10 @@ from tests.guards.guard import Guard
 PURGING = "recovery_api/domain/purging.py"
 PURGES = "tests/integration/recovery/test_purging.py"
 KEPT = "tests/integration/recovery/test_kept_evidence.py"
+RETAINED = "recovery_api/domain/retention.py"
+RETENTION = "tests/unit/test_retention.py"
+OBSERVED = "recovery_api/services/history.py"
+HISTORY = "tests/integration/control/test_history.py"
 
 GUARDS = (
     Guard(
@@ -62,5 +66,40 @@ GUARDS = (
         (
             "tests/integration/control/test_retention.py::test_what_an_older_certificate_needs_stays_until_its_evidence_ends",
         ),
+    ),
+    Guard(
+        "parts in which an open item was seen go by age",
+        RETAINED,
+        "        (parts.of_open_item, ",
+        "        (False, ",
+        (f"{RETENTION}::test_what_something_rests_on_stays_however_old_and_says_why",),
+    ),
+    Guard(
+        "parts of a plan that waits for its recovery go by age",
+        RETAINED,
+        "        (parts.is_waiting, ",
+        "        (False, ",
+        (f"{RETENTION}::test_what_something_rests_on_stays_however_old_and_says_why",),
+    ),
+    Guard(
+        "an hour of the history shows its best moment",
+        OBSERVED,
+        "        (%(statuses)s::text[])[min(array_position(%(statuses)s::text[], status::text))],\n",
+        "        (%(statuses)s::text[])[max(array_position(%(statuses)s::text[], status::text))],\n",
+        (f"{HISTORY}::test_database_thins_as_the_domain_says_and_keeps_the_worst",),
+    ),
+    Guard(
+        "a void verdict goes on counting in the history",
+        OBSERVED,
+        '    standing.update(until=Greatest(F("at"), Value(now)))\n',
+        "    assert standing is not None\n",
+        (f"{HISTORY}::test_verdict_that_is_void_counts_no_longer_and_stays_as_it_was_told",),
+    ),
+    Guard(
+        "a task holds a range however many rows it has",
+        "workers/evidence/holding.py",
+        "            raise TooManyHeld\n",
+        "            pass\n",
+        ("tests/unit/test_holding.py::test_a_range_judged_in_stretches_says_what_it_says_as_a_whole",),
     ),
 )

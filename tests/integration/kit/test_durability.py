@@ -60,7 +60,7 @@ class CrashingSink:
 def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingSink]:
     made = CrashingSink(tmp_path_factory.mktemp("crashing"))
     yield made
-    made.server.kill()
+    made.server.close()
 
 
 @pytest.fixture(params=["database", "role", "session"])

@@ -11,6 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from recovery_api.domain.headroom.terms import Forgets
+from recovery_api.models import Plan, PlanState
 from recovery_api.selectors.headroom import pipeline_headroom
 from tests.integration.pages.headroom_world import (
     DAY,
@@ -224,6 +226,34 @@ def test_rows_gone_at_the_source_that_the_archive_holds_are_not_gone_and_promise
     found = pipeline_headroom(pipeline, NOW).found
     assert (found.standing, found.is_expired) == ("unknown", False)
     assert "The archive holds 1 of the owed events" in found.terms[0].term.says
+    own = next(one for one in found.terms if one.term.forgets is Forgets.ARCHIVE)
+    assert (own.standing, own.left) == ("ok", None) and "until each of them is settled" in own.term.says
+
+
+def test_approval_that_waits_is_shown_with_its_end_and_takes_nothing_away(sign_in: Callable[..., Client]) -> None:
+    pipeline = make({"memory_seconds": DAY}, approval_seconds=3600)
+    redriven(pipeline)
+    audited(pipeline, NOW - timedelta(hours=1), 910_000, 1_000_000, 0)
+    owed(pipeline, audited(pipeline, NOW, 1_000_000, 1_000_000, 90_000), 90_000, NOW - timedelta(hours=14))
+    without = pipeline_headroom(pipeline, NOW).found
+    written = {
+        "author": "ada",
+        "created_at": NOW,
+        "digest": "d",
+        "batch_count": 1,
+        "frontier": {"0": {}},
+        "computed_at": NOW,
+    }
+    approved = {"approved_by": "grace", "approved_at": NOW, "approved_digest": "d"}
+    Plan.objects.create(pipeline=pipeline, state=PlanState.APPROVED, **written, **approved)
+    by_rest, by_command, page, code = told(sign_in("viewer"))
+    assert moments(by_rest) == moments(by_command) == ("ok", 36_000, at(19, 36), at(19, 6))
+    assert "holds until 2026-03-01 13:00 UTC" in page and code == 0
+    with_it = pipeline_headroom(pipeline, NOW)
+    assert (with_it.found.left, with_it.found.last_start) == (without.left, without.last_start)
+    assert with_it.holds_until <= NOW + timedelta(hours=1)
+    clock_stand(NOW + timedelta(hours=1, seconds=1))
+    assert "The approval that waits" not in told(sign_in("viewer"))[2], "it lapsed"
 
 
 def test_rows_gone_that_the_archive_lacks_are_gone_though_it_holds_others() -> None:
