@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from recovery_api.domain.alerts.addresses import networks_parse, url_check
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.evidence_places import place_parse
 from recovery_api.domain.retention import SETTINGS, ages_parse
@@ -21,7 +22,7 @@ from recovery_api.selectors.evidence_places import store_url
 @register("fencepost")
 def settings_check(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every problem found. Nothing is connected to or created; what is not set is said where it is first needed."""
-    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies(), *_logs()]
+    return [*_database(), *_evidence(), *_retention(), *_broker(), *_engine(), *_proxies(), *_logs(), *_alerts()]
 
 
 def _database() -> list[CheckMessage]:
@@ -106,6 +107,22 @@ def _logs() -> list[CheckMessage]:
     if (form := getattr(settings, "LOG_FORMAT_GIVEN", "line")) not in LOG_FORMATS:
         says = f"LOG_FORMAT is {form!r}, which is no format; `line` counts instead."
         found.append(Error(says, hint=f"One of: {', '.join(LOG_FORMATS)}.", id="fencepost.E010"))
+    return found
+
+
+def _alerts() -> list[CheckMessage]:
+    """Of the pager's settings what can be seen without resolving a reference."""
+    found: list[CheckMessage] = []
+    base, heartbeat = settings.FENCEPOST_URL, settings.FENCEPOST_HEARTBEAT_URL
+    try:
+        networks_parse(settings.FENCEPOST_ALERT_PRIVATE_ADDRESSES)
+        if base:
+            url_check(base, "FENCEPOST_URL")
+        if heartbeat and not heartbeat.startswith(("env:", "file:")):
+            url_check(heartbeat, "FENCEPOST_HEARTBEAT_URL")
+    except BadInput as error:
+        says = f"{error.data['field']} {error.data['problem']}."
+        found.append(Error(says, hint=str(error.data["remedy"]), id="fencepost.E012"))
     return found
 
 

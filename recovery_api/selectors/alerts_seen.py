@@ -6,6 +6,8 @@ Few queries, whatever the number of pipelines: a few columns of each, what stand
 from __future__ import annotations
 
 import functools
+import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,6 +26,7 @@ from recovery_api.domain.alerts.ends import (
 )
 from recovery_api.domain.alerts.evaluation import Observed
 from recovery_api.domain.alerts.pipelines import Look, PipelineNow, ReadingSeen, RunNow, observations
+from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.grounds import Standing as Ground
 from recovery_api.domain.headroom.seen import end_seen_from_row
 from recovery_api.domain.kinds import kind_get, points_of
@@ -48,6 +51,8 @@ from recovery_api.selectors.freezes import freezes_standing
 from recovery_api.selectors.headroom_figures import Figure
 from recovery_api.selectors.schedules import overdue_of
 from recovery_api.selectors.workers import worker_presence
+
+logger = logging.getLogger(__name__)
 
 LOOKS = 6
 """So many of the newest audits of each pipeline are compared."""
@@ -90,9 +95,10 @@ def _pipelines(now: datetime, figures: Mapping[int, Figure]) -> Iterator[Pipelin
     readings, looks = _readings(), _looks(keys)
     frozen = set(freezes_standing().values_list("pipeline_id", flat=True))
     beats = _beats([row["run_id"] for row in rows if row["run_id"] and row["run_finished_at"] is None])
-    overdue = {row["pk"]: _overdue(row, readings.get(row["pk"], []), now) for row in rows}
+    readable = [row for row in rows if _is_readable(row)]
+    overdue = {row["pk"]: _overdue(row, readings.get(row["pk"], []), now) for row in readable}
     failures = _failures([key for key, since in overdue.items() if since is not None])
-    for row in rows:
+    for row in readable:
         options, key = _options(row), row["pk"]
         cadence: Cadence = cadence_of(options)
         mine, figure, failure = readings.get(key, []), figures.get(key), failures.get(key, {})
@@ -116,6 +122,16 @@ def _pipelines(now: datetime, figures: Mapping[int, Figure]) -> Iterator[Pipelin
             most_table_bytes=options["alert_table_bytes"],
             least_slot_room_bytes=options["alert_slot_room_bytes"],
         )
+
+
+def _is_readable(row: Mapping[str, Any]) -> bool:
+    """Whether this release understands how it is configured. One that it does not keeps no other from being looked at."""
+    try:
+        _options(row)
+    except FencepostError as error:
+        logger.warning("pipeline %s is not looked at for alerts: %s", row["name"], error)
+        return False
+    return True
 
 
 def end_named(name: str, kind: str, options: Mapping[str, Any]) -> str:
@@ -200,8 +216,6 @@ def _looks(keys: Sequence[int]) -> dict[int, list[Look]]:
 
 def _loaded(value: Any) -> Any:
     """A cursor of Django's leaves jsonb as text."""
-    import json
-
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -292,7 +306,11 @@ def _weaker(sink: Sink) -> list[str] | None:
     """What its test found less than declared; None: it says nothing, because it reached nothing."""
     if sink.tested_at is None or sink.capability is None:
         return None
-    found = points_of(sink.kind, sink.options, sink.capability)
+    try:
+        found = points_of(sink.kind, sink.options, sink.capability)
+    except FencepostError as error:
+        logger.warning("sink %s is not compared with what was declared of it: %s", sink.name, error)
+        return None
     return [_weaker_says(one.as_row(None)) for one in found if one.is_weaker]
 
 

@@ -19,7 +19,7 @@ from recovery_api.domain.alerts.messages import NAMES_KEPT, MemberTold, labels_c
 from recovery_api.domain.alerts.outbox import DeliveryKind
 from recovery_api.domain.alerts.quiet import About, Told
 from recovery_api.domain.alerts.routing import Way, way_of
-from recovery_api.models import Alert, AlertGroup, Delivery
+from recovery_api.models import Alert, AlertGroup, Delivery, Destination
 from recovery_api.selectors.alerts import abouts_get
 from recovery_api.selectors.destinations import routes_standing
 from recovery_api.services.deliveries import Draft, deliveries_make
@@ -77,7 +77,8 @@ def tell(due: Sequence[tuple[Alert, About, bool]], over: Sequence[Alert], now: d
         page = pages.setdefault(str(group.pk), Page(group))
         page.is_new = page.is_new or is_new
         page.is_paging = page.is_paging or is_new or group.closed_at is not None or is_again
-        if is_again and not page.is_new and not page.old_key and group.told_at is not None:
+        is_told = group.told_at is not None and group.closed_at is None
+        if is_again and is_told and not page.is_new and not page.old_key:
             page.old_key = group.key
             group.round += 1
         group.closed_at = None
@@ -170,6 +171,18 @@ def _reopened(alert: Alert, key: tuple[str, str, str], now: datetime) -> AlertGr
     return before if before is not None and (before.cause, before.end, before.way) == key else None
 
 
+def _turned_on(drafts: Sequence[tuple[Draft, Sequence[int]]]) -> list[tuple[Draft, Sequence[int]]]:
+    """The same without destinations that were turned off since the page began; in their place its spares."""
+    on = set(Destination.objects.filter(disabled_at__isnull=True, retired_at__isnull=True).values_list("pk", flat=True))
+    found: list[tuple[Draft, Sequence[int]]] = []
+    for draft, keys in drafts:
+        left = [key for key in keys if key in on]
+        if not left and draft.kind is DeliveryKind.TRIGGER and draft.group is not None:
+            left = [key for key in Way.from_text(draft.group.way).spares if key in on][:1]
+        found.append((draft, left))
+    return found
+
+
 def _write(pages: dict[str, Page], telling: Telling, now: datetime) -> Telling:
     AlertGroup.objects.bulk_create([page.group for page in pages.values() if page.is_new])
     groups = [page.group for page in pages.values()]
@@ -202,5 +215,5 @@ def _write(pages: dict[str, Page], telling: Telling, now: datetime) -> Telling:
             drafts.append((draft, list(dict.fromkeys([*way.told, *told])) if page.is_paging else (told or way.told)))
         group.told_at, group.told_count = now, len(members)
     AlertGroup.objects.bulk_update(groups, GROUP_SAVED)
-    telling.messages = deliveries_make(drafts, now)
+    telling.messages = deliveries_make(_turned_on(drafts), now)
     return telling

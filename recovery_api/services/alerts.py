@@ -5,7 +5,7 @@ The law: one evaluation at a time, whoever makes it; and what is to be told is a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 
@@ -24,12 +24,13 @@ from recovery_api.domain.alerts.evaluation import (
     observe,
 )
 from recovery_api.domain.alerts.quiet import About, Told, is_to_be_told, mute_of
+from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Alert, AlertGroup, AlertLine, Delivery, Mute, Pipeline, Sink, Upkeep
 from recovery_api.selectors.alerts import EVALUATED, abouts_get, evaluated_at, muted_of, mutes_standing
 from recovery_api.selectors.alerts_seen import alerts_seen
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_list
-from recovery_api.selectors.headroom import fleet_headroom
+from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
 from recovery_api.selectors.headroom_figures import Figure, events_newest, figures_standing
 from recovery_api.services.alert_telling import Telling, tell
 from recovery_api.services.headroom import headroom_keep
@@ -40,11 +41,14 @@ LOCK = 0x46454E4345
 HEADROOMS_AT_ONCE = 50
 """So many pipelines' headroom one evaluation works out at most; workers do it, too."""
 HELD = tuple(field.name for field in fields(Held))
-SAVED = (
-    *HELD,
-    *("end", "told", "told_since", "group", "muted_until"),
-    *("acknowledged_at", "acknowledged_until", "acknowledged_by", "acknowledged_note"),
-)
+SAVED = (*HELD, "end", "told", "told_since", "group", "muted_until")
+"""Without the acknowledgement: a person may write that while an evaluation runs, and it is only ever taken away here, on purpose."""
+UNACKNOWLEDGED = {
+    "acknowledged_at": None,
+    "acknowledged_until": None,
+    "acknowledged_by": "",
+    "acknowledged_note": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +84,20 @@ def _headrooms(now: datetime) -> dict[int, Figure]:
     missing = [key for key in keys if key not in found][:HEADROOMS_AT_ONCE]
     if missing:
         events, pipelines = events_newest(missing), list(pipeline_list().filter(pk__in=missing))
-        live = fleet_headroom(pipelines, now)
-        headroom_keep([(one, live[one.pk]) for one in pipelines], events)
+        live = _worked_out(pipelines, now)
+        headroom_keep([(one, live[one.pk]) for one in pipelines if one.pk in live], events)
         found |= {key: Figure(one.found.standing, one.found.decide_by) for key, one in live.items()}
     return found
+
+
+def _worked_out(pipelines: Sequence[Pipeline], now: datetime) -> dict[int, PipelineHeadroom]:
+    """Headroom of each; without those whose options this release does not understand."""
+    try:
+        return fleet_headroom(pipelines, now)
+    except FencepostError:
+        if len(pipelines) == 1:
+            return {}
+        return {key: one for pipeline in pipelines for key, one in _worked_out([pipeline], now).items()}
 
 
 class Evaluation:
@@ -97,6 +111,7 @@ class Evaluation:
         self.lines: list[AlertLine] = []
         self.worsened: set[str] = set()
         self.returned: set[str] = set()
+        self.cleared: set[str] = set()
 
     def run(self, observed: Collection[Observed]) -> Evaluated:
         self._load()
@@ -137,19 +152,27 @@ class Evaluation:
             self._line(alert, step.change, seen.says or alert.says, seen.evidence)
 
     def _change(self, alert: Alert, held: Held, change: Change, seen: Observed) -> None:
+        is_worse = (held.level_severity, held.level_number) != (Severity(alert.level_severity), alert.level_number)
         for name in HELD:
             setattr(alert, name, getattr(held, name))
         self.touched[str(alert.pk)] = alert
         if change is Change.REOPENED:
             alert.told, alert.told_since, alert.end = Told.NOTHING, self.now + REOPENS_WITHIN, seen.end[:300]
+            if is_worse:  # that is told at once, as it would be of an open one
+                self.worsened.add(str(alert.pk))
+                alert.told_since = self.now
         elif change is Change.WORSENED:
             self.worsened.add(str(alert.pk))
             alert.told_since = self.now
             if alert.acknowledged_until is not None:
                 self._line(alert, "broke through", f"It is worse than when {alert.acknowledged_by} acknowledged it.")
-                acknowledgement_clear(alert)
+            self._unacknowledge(alert)
         elif change is Change.RESOLVED:
-            acknowledgement_clear(alert)
+            self._unacknowledge(alert)
+
+    def _unacknowledge(self, alert: Alert) -> None:
+        acknowledgement_clear(alert)
+        self.cleared.add(str(alert.pk))
 
     def _gone(self) -> None:
         """What an alert is about was taken out of use: nothing will be observed of it any more."""
@@ -165,7 +188,7 @@ class Evaluation:
             is_retired = alert.sink_id in retired if alert.sink_id else False
             if alert.resolved_at is None and (alert.subject not in in_use or is_retired):
                 alert.resolved_at, alert.clear_at = self.now, alert.clear_at or self.now
-                acknowledgement_clear(alert)
+                self._unacknowledge(alert)
                 self.touched[str(alert.pk)] = alert
                 self._line(alert, Change.RESOLVED, "It was taken out of use.")
 
@@ -225,6 +248,9 @@ class Evaluation:
             unique_fields=["id"],
             update_fields=SAVED,
         )
+        Alert.objects.filter(pk__in=self.cleared).update(**UNACKNOWLEDGED)
+        ended = Alert.objects.filter(pk__in=self.returned, acknowledged_until__lte=self.now)  # not one that began since
+        ended.update(**UNACKNOWLEDGED)
         AlertLine.objects.bulk_create(self.lines, batch_size=1000)
 
     def _every(self) -> Iterable[Alert]:
@@ -249,8 +275,8 @@ def subject_text(subject: Subject) -> str:
 
 
 def acknowledgement_clear(alert: Alert) -> None:
-    alert.acknowledged_at = alert.acknowledged_until = None
-    alert.acknowledged_by = alert.acknowledged_note = ""
+    for name, value in UNACKNOWLEDGED.items():
+        setattr(alert, name, value)
 
 
 def _alert_of(seen: Observed, held: Held, told_since: datetime) -> Alert:

@@ -175,7 +175,8 @@ def delivery_record(delivery: Delivery, answer: Answer, took_seconds: float, now
         )
         if row is None:
             return False
-        is_resent = Shape(row.destination.shape).resends and row.kind in (DeliveryKind.TRIGGER, DeliveryKind.UPDATE)
+        is_over = row.kind in (DeliveryKind.RESOLVE, DeliveryKind.TEST) or getattr(row.group, "closed_at", None)
+        is_resent = Shape(row.destination.shape).resends and not is_over
         following = next_after(answer, row.attempts, row.created_at, now, resends=is_resent)
         row.state, row.due_at, row.taken_by, row.taken_until = following.state, following.due_at, "", None
         row.answers = [*row.answers, _answer_row(answer, row.attempts, took_seconds, now)][-ANSWERS_KEPT:]

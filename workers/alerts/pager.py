@@ -18,7 +18,9 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
+from recovery_api.domain.alerts.addresses import url_check
 from recovery_api.domain.alerts.outbox import Answer
+from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Event
 from recovery_api.selectors.alerts import evaluated_at
 from recovery_api.selectors.clock import now_get
@@ -127,7 +129,11 @@ class Pager:
             return Beat(False, f"{stuck} pages reached nobody for {PAGE_BOUND.total_seconds():.0f} s")
         if not settings.FENCEPOST_HEARTBEAT_URL:
             return Beat(False, "FENCEPOST_HEARTBEAT_URL is not set")
-        answer: Answer = self.deliverer.sender.send(resolved(settings.FENCEPOST_HEARTBEAT_URL), None, {})
+        try:
+            url = url_check(resolved(settings.FENCEPOST_HEARTBEAT_URL), "FENCEPOST_HEARTBEAT_URL")
+        except FencepostError as error:
+            return Beat(False, str(error))
+        answer: Answer = self.deliverer.sender.send(url, None, {})
         return Beat(not answer.problem, answer.problem or f"answered {answer.status}")
 
     def _is_to_be_evaluated(self) -> bool:

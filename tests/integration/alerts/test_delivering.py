@@ -15,9 +15,10 @@ from recovery_api.domain.alerts.addresses import networks_parse
 from recovery_api.domain.alerts.outbox import Answer
 from recovery_api.domain.alerts.signatures import is_signed
 from recovery_api.domain.errors import BadInput, Refused
-from recovery_api.models import Delivery, Destination, Event
+from recovery_api.models import Alert, Delivery, Destination, Event
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.destinations import deliveries_overdue
+from recovery_api.services.alert_quiet import alert_acknowledge
 from recovery_api.services.deliveries import deliveries_take, delivery_record
 from recovery_api.services.destinations import (
     delivery_send_again,
@@ -221,6 +222,11 @@ def test_alertmanager_is_told_again_until_it_is_resolved(receiver):
     deliver_all()
     first, second = (json.loads(body)[0] for _, _, body in receiver.requests)
     assert first["labels"] == second["labels"] and second["endsAt"] > first["endsAt"]
+    now = now_get()
+    alert_acknowledge(Alert.objects.get(), note="mine", until=now + 3600 * SECOND, actor="ada", now=now)
+    deliver_all()
+    assert Delivery.objects.get(kind="acknowledge").due_at is not None  # it is open still, and told again
+    receiver.requests.pop()
     for seconds in (1, 400):
         judged(pipeline, "exactly_once", now_get() + seconds * SECOND)
         evaluate(now_get() + seconds * SECOND)
@@ -294,6 +300,9 @@ def test_the_heartbeat_leaves_only_after_an_evaluation_and_while_no_page_is_stuc
     pager = Pager()
     assert not pager.heartbeat().was_sent
     pager.once()
+    settings.FENCEPOST_HEARTBEAT_URL = "env:FENCEPOST_END_NOT_SET"
+    assert "FENCEPOST_END_NOT_SET" in pager.heartbeat().says
+    settings.FENCEPOST_HEARTBEAT_URL = f"{receiver.url}/beat"
     assert pager.heartbeat().was_sent and receiver.requests[-1][0] == "/beat"
     add("hook", receiver)
     owed()

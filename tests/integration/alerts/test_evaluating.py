@@ -9,14 +9,15 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 
-from recovery_api.domain.alerts.causes import Cause
+from recovery_api.domain.alerts.causes import Cause, Scope
 from recovery_api.domain.alerts.ends import Reached
+from recovery_api.domain.alerts.evaluation import Observed, Subject
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.models import Alert, AlertGroup, Audit, Delivery, Intent, Pipeline, Recovery, Schedule, Sink, Worker
 from recovery_api.selectors.alerts import evaluated_at, open_count, pager_says
 from recovery_api.services.alert_quiet import alert_acknowledge, alert_give_back, mute_add, mute_end
-from recovery_api.services.alerts import alerts_evaluate, alerts_forget
-from recovery_api.services.destinations import destination_add, route_add
+from recovery_api.services.alerts import Evaluation, alerts_evaluate, alerts_forget
+from recovery_api.services.destinations import destination_add, destination_turn, route_add
 from recovery_api.services.freezes import freeze_lift, freeze_set
 from recovery_api.services.retirement import pipeline_retire
 from tests.integration.alerts.conftest import NOW, evaluate, judged, open_causes, sent
@@ -116,6 +117,29 @@ def test_an_acknowledgement_ends_by_itself_or_is_given_back(pipeline, hook, late
     assert [kind for kind, _, _ in sent()].count("trigger") == 3
 
 
+def test_an_acknowledgement_made_while_an_evaluation_runs_stays(pipeline, hook, later):
+    judged(pipeline, "owed", later(minutes=1))
+    evaluate(later(minutes=1))
+    evaluation = Evaluation(later(minutes=9), later(minutes=8))
+    evaluation._load()
+    alert_acknowledge(Alert.objects.get(), note="mine", until=later(hours=5), actor="ada", now=later(minutes=9))
+    seen = Observed(Cause.OWED, Subject(Scope.PIPELINE, pipeline.pk), True, later(minutes=8), "Still owed.", number=3)
+    with transaction.atomic():
+        evaluation._load = lambda: None
+        evaluation.run([seen])
+    alert = Alert.objects.get()
+    assert (alert.says, alert.acknowledged_by) == ("Still owed.", "ada")
+
+
+def test_a_pipeline_that_this_release_does_not_understand_keeps_no_other_from_being_looked_at(pipeline, later):
+    other = pipeline_make("other", NOW, options={"is_scheduled": False, "stale_after_seconds": 86_400})
+    for one in (pipeline, other):
+        judged(one, "owed", later(minutes=1))
+    Pipeline.objects.filter(pk=other.pk).update(options={"of_a_later_release": 1})
+    evaluate(later(minutes=1))
+    assert [alert.pipeline for alert in Alert.objects.filter(cause="owed")] == [pipeline]
+
+
 def test_a_muted_alert_is_open_and_told_to_nobody_until_the_mute_ends(pipeline, hook, later):
     with pytest.raises(BadInput, match="has an end"):
         mute_add("pipeline", "orders", note="planned work", until=None, actor="ada", now=NOW)
@@ -147,6 +171,32 @@ def test_it_opens_again_within_half_an_hour_as_the_same_alert_and_pages_when_it_
     flap(34.1, False)
     pages = list(Delivery.objects.order_by("number").values_list("kind", "key"))
     assert [kind for kind, _ in pages] == ["trigger", "resolve", "trigger"] and len({key for _, key in pages}) == 1
+
+
+def test_what_opens_again_and_is_worse_pages_at_once(pipeline, hook, later):
+    judged(pipeline, "owed", later(minutes=1), lost_count=10)
+    evaluate(later(minutes=1))
+    for minute in (2, 7):
+        judged(pipeline, "exactly_once", later(minutes=minute))
+        evaluate(later(minutes=minute))
+    judged(pipeline, "owed", later(minutes=12), lost_count=30)
+    evaluate(later(minutes=12))
+    assert Alert.objects.get().reopened_count == 1
+    assert [kind for kind, _, _ in sent()] == ["trigger", "resolve", "trigger"]
+
+
+def test_a_destination_that_was_turned_off_is_told_nothing_more_and_the_spare_is_paged(pipeline, hook, later):
+    spare = destination_add(
+        "spare", "json", address="https://s.example/", secret="env:FENCEPOST_END_X", actor="root", now=NOW
+    )
+    judged(pipeline, "owed", later(minutes=1), lost_count=10)
+    evaluate(later(minutes=1))
+    Delivery.objects.update(state="sent", due_at=None, sent_at=later(minutes=1))
+    destination_turn(hook, is_on=False, actor="root", now=later(minutes=2))
+    judged(pipeline, "owed", later(minutes=3), lost_count=30)
+    evaluate(later(minutes=3))
+    assert [kind for kind, _, _ in sent(hook)] == ["trigger"]
+    assert [kind for kind, _, _ in sent(spare)] == ["trigger"]
 
 
 def test_300_pipelines_at_one_sink_are_one_page_that_names_300_and_later_ones_page_nobody(hook, later):

@@ -23,6 +23,8 @@ def said(settings_changed, settings):
         ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address of Redis"),
         ({"SPARK_REMOTE": "spark://host:7077"}, "SPARK_REMOTE is not an address of Spark Connect"),
         ({"SPARK_REMOTE": "sc://host:15002;user_id=x"}, "lacks the slash"),
+        ({"FENCEPOST_ALERT_PRIVATE_ADDRESSES": ["10.0.0.0/33"]}, "'10.0.0.0/33' is no network"),
+        ({"FENCEPOST_HEARTBEAT_URL": "monitor.example"}, "FENCEPOST_HEARTBEAT_URL is no https address"),
         ({"FENCEPOST_EVIDENCE_DIR": "/proc/version/evidence"}, "/proc/version is not a directory this user may write"),
         ({"DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3"}}}, "needs PostgreSQL"),
     ],
