@@ -126,11 +126,12 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "overview.html", context)
 
 
-def freezes_shown() -> tuple[str, int]:
-    """What is said of a freeze of everything (empty: there is none), and how many pipelines are frozen by themselves."""
+def freezes_shown() -> tuple[str, frozenset[int]]:
+    """What is said of a freeze of everything (empty: there is none), and which pipelines are frozen by themselves."""
     standing = list(freezes_standing())
     whole = next((one for one in standing if one.pipeline_id is None), None)
-    return freeze_says(whole) if whole else "", sum(one.pipeline_id is not None for one in standing)
+    own = frozenset(one.pipeline_id for one in standing if one.pipeline_id is not None)
+    return freeze_says(whole) if whole else "", own
 
 
 def headroom_select(entries: Sequence[FleetEntry], word: str, now: datetime) -> list[FleetEntry]:

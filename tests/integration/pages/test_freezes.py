@@ -29,6 +29,7 @@ def test_a_freeze_is_set_shown_and_lifted(sign_in: Callable[..., Client]) -> Non
         page = operator.get(address).content.decode()
         assert "&lt;b&gt;bad&lt;/b&gt; deploy" in page and "by olga" in page, address
     assert "1 pipeline is frozen by itself" in operator.get("/").content.decode()
+    assert operator.get("/").content.decode().count(">frozen</span>") == 1
     assert operator.post("/pipelines/mail/freeze/lift/", {"reason": "over"}).status_code == 403
     assert "Needs the role approver" in operator.get("/pipelines/mail/freeze/").content.decode()
     assert approver.post("/pipelines/mail/freeze/lift/", {"reason": "over"}).status_code == 302

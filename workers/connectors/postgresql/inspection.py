@@ -40,6 +40,7 @@ from workers.connectors.postgresql.retention import DELIVERED_GONE, deletions_se
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.share_lock import lock_ground
+from workers.connectors.postgresql.upkeep import upkeep_read
 from workers.connectors.readings import ConnectionReport
 
 ROWS_LOOKED_AT = 1000
@@ -74,6 +75,9 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             if not opened.server.is_in_recovery:
                 foreign_rows_refuse(connection, opened.mapped, snapshot.xmax, extent.highest)
             weaknesses += table_weaknesses(connection, opened, extent)
+            upkeep = upkeep_read(connection, opened)
+            facts |= upkeep.facts()
+            weaknesses += upkeep.weaknesses()
             weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
             if options["retention"] == "keeps":
