@@ -131,21 +131,16 @@ def _database_drop(admin_dsn: str, name: str) -> None:
 
 
 @pytest.fixture
-def migrated_database(
-    django_db_setup: None, django_db_blocker: Any, database_factory: Callable[..., str]
-) -> Callable[[str], str]:
-    """`migrated_database(name_hint) -> dsn` of a control database as migrations leave it: a copy of this process's own."""
+def migrated_database(django_db_setup: None, database_factory: Callable[..., str]) -> Callable[[str], str]:
+    """`migrated_database(name_hint) -> dsn` of a control database as migrations leave it."""
+    return lambda name_hint: database_factory(name_hint, _as_migrated())
+
+
+def _as_migrated() -> str:
+    """The name of this process's template of control databases: nobody connects to it."""
     from django.db import connection
 
-    def make(name_hint: str) -> str:
-        with django_db_blocker.unblock():
-            connection.close()  # nobody may look at what is copied
-            dsn = database_factory(name_hint, str(connection.settings_dict["NAME"]))
-        with psycopg.connect(dsn, autocommit=True) as copy:
-            copy.execute("ALTER TABLE recovery_api_event ENABLE ALWAYS TRIGGER events_are_never_truncated")
-        return dsn
-
-    return make
+    return f"{connection.settings_dict['NAME']}_as_migrated"
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +183,11 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     from tests.emptying import emptying_begin
 
     with django_db_blocker.unblock():
+        connection.close()  # nobody may look at what is copied
+        names = map(sql.Identifier, (_as_migrated(), str(connection.settings_dict["NAME"])))
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as admin:
+            admin.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(_as_migrated())))
+            admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE recovery_api_event DISABLE TRIGGER events_are_never_truncated")
         emptying_begin()
