@@ -16,11 +16,7 @@ SERVER_FAULTS := tests/faults/test_infrastructure.py
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help venv demo kinds presets readme test test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker pager web shell manage clean
-=======
-.PHONY: help venv demo kinds presets readme test faults test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker web shell manage clean
->>>>>>> main
+.PHONY: help venv demo kinds presets readme test faults test-fast kit-release lint format types contracts audit-code check bench chaos explore histories guards worker pager web shell manage clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -53,19 +49,14 @@ web: venv  ## the pages, on this machine only
 worker: venv  ## a Celery worker; it sweeps, too
 	@$(LAUNCH) -v -- $(PY) -m celery -A workers.celery worker --queues spark,default --without-mingle --without-gossip $(ARGS)
 
-<<<<<<< HEAD
 pager: venv  ## the pager: evaluates alerts and delivers them (docs/alerts.md)
 	@$(LAUNCH) -v -- $(PY) manage.py pager $(ARGS)
 
-test: venv  ## every test, with all services, in four processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
-	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(ARGS)
-=======
 test: venv  ## every test but those of `make faults`, with all services, in four processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
 	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --ignore $(SERVER_FAULTS) $(ARGS)
 
 faults: venv  ## every fault of servers and workers once under a recovery, on servers of its own (two minutes and more)
 	@$(TEMPORARY) -- $(PY) -m pytest $(SERVER_FAULTS) $(ARGS)
->>>>>>> main
 
 test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)
