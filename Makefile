@@ -10,7 +10,7 @@ LAUNCH := $(PY) -m workers.embedded
 ROOM := df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 >= 10485760 { print "/dev/shm" }'
 TEMPORARY := TMPDIR=$${TMPDIR:-$$($(ROOM))} $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
-SERVER_FAULTS := tests/faults/test_infrastructure.py
+SERVER_FAULTS := tests/faults/test_infrastructure.py tests/spark/test_cluster.py
 
 # Each of the many processes that a run starts would compile the code again: a fifth of the tests' processor time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -53,10 +53,10 @@ pager: venv  ## the pager: evaluates alerts and delivers them (docs/alerts.md)
 	@$(LAUNCH) -v -- $(PY) manage.py pager $(ARGS)
 
 test: venv  ## every test but those of `make faults`, with all services, in four processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
-	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) --ignore $(SERVER_FAULTS) $(ARGS)
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(addprefix --ignore ,$(SERVER_FAULTS)) $(ARGS)
 
-faults: venv  ## every fault of servers and workers once under a recovery, on servers of its own (two minutes and more)
-	@$(TEMPORARY) -- $(PY) -m pytest $(SERVER_FAULTS) $(ARGS)
+faults: venv  ## what needs servers of its own, minutes: every fault of servers and workers once, a cluster of Spark
+	@$(TEMPORARY) -- $(PY) -m pytest -n 2 $(SERVER_FAULTS) $(ARGS)
 
 test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)

@@ -25,7 +25,7 @@ FIRST = "gw0"
 OWN = {"postgres": "DATABASE_URL", "redis": "REDIS_URL"}
 TELL = f"import json, os, sys; print(json.dumps([os.environ[v] for v in {list(OWN.values())}]), flush=True); sys.stdin.read()"
 
-TOGETHER = ("tests/spark/test_cluster.py",)
+TOGETHER = ("tests/faults/test_infrastructure.py", "tests/spark/test_cluster.py")
 
 _launcher: subprocess.Popen[str] | None = None
 

@@ -10,7 +10,7 @@ import pytest
 from tests.histories.ends import Ends
 from tests.histories.history import History
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 COUNT = 30
 FIRST = 7000
 

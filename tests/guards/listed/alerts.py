@@ -20,8 +20,8 @@ GUARDS = (
     Guard(
         "a worse state stays silent under an acknowledgement",
         "recovery_api/services/alerts.py",
-        "            self.worsened.add(str(alert.pk))\n",
-        "",
+        "        elif change is Change.WORSENED:\n            self.worsened.add(str(alert.pk))\n",
+        "        elif change is Change.WORSENED:\n",
         (f"{EVALUATING}::test_an_event_alone_changes_nothing_and_a_worse_state_breaks_through_an_acknowledgement",),
     ),
     Guard(
