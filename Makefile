@@ -8,9 +8,11 @@ PY := $(VENV)/bin/python
 LAUNCH := $(PY) -m workers.embedded
 # What is thrown away at the end is kept in memory where there is room: a table there costs a quarter of one on a disk.
 ROOM := df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 >= 10485760 { print "/dev/shm" }'
-TEMPORARY := TMPDIR=$${TMPDIR:-$$($(ROOM))} $(LAUNCH) --temporary
+# Small, so that what a test wrote is written over by the next one: memory that nobody touched before is dear on many machines.
+SMALL := FENCEPOST_POSTGRES_OPTIONS="shared_buffers=64MB max_wal_size=256MB min_wal_size=80MB wal_init_zero=off"
+TEMPORARY := TMPDIR=$${TMPDIR:-$$($(ROOM))} $(SMALL) $(LAUNCH) --temporary
 FAST := tests/unit tests/contract tests/integration/kit
-SERVER_FAULTS := tests/faults/test_infrastructure.py tests/spark/test_cluster.py
+FAULTS := tests/faults tests/spark/test_cluster.py
 
 # Each of the many processes that a run starts would compile the code again: a fifth of the tests' processor time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -53,10 +55,10 @@ pager: venv  ## the pager: evaluates alerts and delivers them (docs/alerts.md)
 	@$(LAUNCH) -v -- $(PY) manage.py pager $(ARGS)
 
 test: venv  ## every test but those of `make faults`, with all services, in four processes (ARGS="tests/unit -k name", TEST_WORKERS=0: in one)
-	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(addprefix --ignore ,$(SERVER_FAULTS)) $(ARGS)
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(addprefix --ignore ,$(FAULTS)) $(ARGS)
 
-faults: venv  ## what needs servers of its own, minutes: every fault of servers and workers once, a cluster of Spark
-	@$(TEMPORARY) -- $(PY) -m pytest -n 2 $(SERVER_FAULTS) $(ARGS)
+faults: venv  ## servers, workers and tasks killed at every step, silent wires, wrong clocks, a cluster of Spark: minutes
+	@$(TEMPORARY) -- $(PY) -m pytest -n $(TEST_WORKERS) $(FAULTS) $(ARGS)
 
 test-fast: venv  ## within a minute: rules, kernel, commands' answers and the sink kit, without Spark
 	@$(TEMPORARY) --only postgres,redis -- $(PY) -m pytest -n 2 -m "not spark and not slow" $(FAST) $(ARGS)

@@ -13,14 +13,21 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.access import actor
 from dashboard.views.errors import errors_shown, refused
-from recovery_api.domain.alerts.causes import Severity
+from recovery_api.domain.alerts.causes import Cause, Severity
 from recovery_api.domain.errors import BadInput, NotFound, Refused
 from recovery_api.domain.incidents import MOVES, IncidentState
 from recovery_api.domain.words import words
-from recovery_api.models import Incident, Pipeline
+from recovery_api.models import Alert, Incident, Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
+from recovery_api.selectors.alerts import alert_get
 from recovery_api.selectors.ends import pipeline_get, pipeline_list
-from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
+from recovery_api.selectors.incidents import (
+    incident_alerts,
+    incident_figures,
+    incident_get,
+    incident_list,
+    incident_timeline,
+)
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
 
 SHOWN = 50
@@ -31,11 +38,12 @@ CHOICES_SHOWN = 200
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_shown
 def incident_all(request: HttpRequest) -> HttpResponse:
-    """The list, newest first, and the form that opens one; `?pipeline=` begins it with that one."""
+    """The list, newest first, and the form that opens one; `?pipeline=` begins it with that one, `?alert=` with an alert."""
     if request.method != "POST":
         return _list(request)
     try:
         pipelines = [pipeline_get(name) for name in dict.fromkeys(request.POST.getlist("pipeline")) if name]
+        alert = _alert(request.POST.get("alert", ""))
         incident = incident_open(
             request.POST.get("title", ""),
             pipelines,
@@ -43,6 +51,8 @@ def incident_all(request: HttpRequest) -> HttpResponse:
             now=timezone.now(),
             severity=request.POST.get("severity", ""),
             commander=request.POST.get("commander", ""),
+            alert=str(alert.pk) if alert else "",
+            noticed_at=alert.first_opened_at if alert else None,
         )
     except (BadInput, NotFound) as error:
         wrong = refused(error) if isinstance(error, BadInput) else {"refusal": str(error)}
@@ -100,15 +110,28 @@ def post_mortem(request: HttpRequest, incident_id: UUID, form: str) -> HttpRespo
 
 def _list(request: HttpRequest, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
     chosen = request.POST.getlist("pipeline") or request.GET.getlist("pipeline")
+    alert = _alert(request.POST.get("alert") or request.GET.get("alert", ""))
+    begun = (
+        {"title": f"{Cause(alert.cause).label}: {', '.join(chosen)}"[:200], "severity": alert.severity} if alert else {}
+    )
     context = {
         "incidents": list(incident_list()[:SHOWN]),
         "severities": words(Severity),
         "choices": list(pipeline_list().values_list("name", flat=True)[:CHOICES_SHOWN]),
         "chosen": chosen,
-        "given": request.POST,
+        "given": request.POST if request.method == "POST" else begun,
+        "alert": alert,
         **(wrong or {}),
     }
     return render(request, "incidents/list.html", context, status=status)
+
+
+def _alert(text: str) -> Alert | None:
+    """The alert that an incident is opened from. None: by hand. Raises: NotFound."""
+    try:
+        return alert_get(UUID(text)) if text else None
+    except ValueError:
+        raise NotFound(f"Alert {text}", "Fencepost", "Open the incident from the alert's page.") from None
 
 
 def _page(
@@ -122,6 +145,7 @@ def _page(
         "incident": found,
         "pipelines": pipelines,
         "figures": incident_figures(found),
+        "alerts": incident_alerts(found),
         "events": list(incident_timeline(found).order_by("-id")[:EVENTS_SHOWN]),
         "means": state.means,
         "states": [found.state, *sorted(MOVES[state])],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from recovery_api.domain.actors import actor_name
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.incidents import Done, Figures, Line, Reading, Told, pipeline_figures
 from recovery_api.domain.outcomes import Status
-from recovery_api.models import Audit, Event, EventKind, Incident, Plan, Recovery
+from recovery_api.models import Alert, Audit, Event, EventKind, Incident, Plan, Recovery
 
 LOOKS_BACK = timedelta(days=7)
 """How long before it was noticed an incident may have begun: so far readings are looked at."""
@@ -50,6 +51,15 @@ def incident_list(*, is_live: bool = False) -> QuerySet[Incident]:
     """Newest first; with `is_live` only those that are not closed."""
     found = Incident.objects.prefetch_related("pipelines").order_by("-opened_at", "-id")
     return found.filter(closed_at__isnull=True) if is_live else found
+
+
+def incident_alerts(incident: Incident) -> list[Alert]:
+    """The alerts that it was opened from or that were added to it, as far as they are kept; a tool may name others."""
+    keys = []
+    for text in incident.alerts:
+        with contextlib.suppress(ValueError):
+            keys.append(UUID(text))
+    return list(Alert.objects.filter(pk__in=keys).order_by("first_opened_at"))
 
 
 def incident_timeline(incident: Incident) -> QuerySet[Event]:

@@ -84,7 +84,7 @@ class Destinations(ApiView):
         answer=DestinationShape,
         status=201,
         body=DestinationBody,
-        request_example={"name": "on call", "shape": "pagerduty", "secret": "env:FENCEPOST_END_PAGERDUTY"},
+        request_example={"name": "on call", "shape": "pagerduty", "secret": "env:FENCEPOST_END_PAGERDUTY"},  # nosec B105 # a reference
         tag="destinations",
     )
     @idempotent

@@ -88,7 +88,10 @@ class PostgreSQL:
         shared = Path("/dev/shm")  # nosec B108 # of a temporary run, made private
         if shared.exists() and shutil.disk_usage(shared).total < 1 << 30:
             settings["dynamic_shared_memory_type"] = "mmap"  # a container's 64 MB do not hold a parallel query
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        more = [("-c", text) for text in os.environ.get("FENCEPOST_POSTGRES_OPTIONS", "").split()]
+        options = [
+            part for pair in [*(("-c", f"{name}={value}") for name, value in settings.items()), *more] for part in pair
+        ]
         return [str(self.binaries / "postgres"), "-D", str(self.data), *options]
 
     def environment(self) -> Mapping[str, str]:

@@ -288,7 +288,7 @@ class Cause(StrEnum):
         "No broker",
         Severity.WARNING,
         Scope.INSTALLATION,
-        "The broker does not answer: nobody is woken. Work waits up to ten seconds longer, for the sweep to find it.",
+        "The broker does not answer, so nobody wakes a worker: what runs goes on, and nothing new is begun until it is back.",
         "The address in REDIS_URL refuses a connection, or does not answer within a second, as seen by the pager.",
         "Two later looks, a period apart, that are answered.",
         MINUTE,

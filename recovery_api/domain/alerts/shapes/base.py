@@ -26,7 +26,7 @@ class Shape(StrEnum):
     resends: bool
     default_address: str
 
-    def __new__(
+    def __new__(  # nosec B107 # how a form asks for a secret
         cls,
         word: str,
         label: str = "",
