@@ -1,4 +1,4 @@
-"""Being on call: alerts, whom they are told, and what was sent."""
+"""Pages for people on call: alerts, who is told of them, and what was sent."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Whom alerts are told: destinations, their routes, what was sent to each and what it answered."""
+"""Who is told of alerts: destinations, their routes, what was sent to each and what it answered."""
 
 from __future__ import annotations
 
@@ -189,5 +189,5 @@ def delivery_again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 def _turn(request: HttpRequest, name: str, *, is_on: bool) -> HttpResponse:
     services.destination_turn(selected.destination_get(name), is_on=is_on, actor=actor(request), now=now_get())
-    messages.success(request, "It is on." if is_on else "It is off: what waited for it goes by the next route.")
+    messages.success(request, "It is on." if is_on else "It is off. Messages that waited for it go to the next route.")
     return redirect("destination", name)

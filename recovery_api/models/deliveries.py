@@ -1,4 +1,4 @@
-"""Whom alerts are told, and the outbox of what they are told: a row in the transaction of the alert's change."""
+"""Who is told of alerts, and the outbox: each message is a row in the transaction of the alert's change."""
 
 from __future__ import annotations
 

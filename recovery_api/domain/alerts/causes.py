@@ -128,7 +128,7 @@ class Cause(StrEnum):
         "Headroom low",
         Severity.WARNING,
         Scope.PIPELINE,
-        "A recovery still ends in time if it starts now, and not if somebody takes as long to decide as was declared.",
+        "A recovery that starts now still ends in time. One that waits as long as the declared operator delay may not.",
         "The moment by which somebody must have decided has passed. Critical while events are owed.",
         "Two later looks, a period apart, that find time to decide; or headroom that is gone, which has an alert of its own.",
         MINUTE,

@@ -27,7 +27,7 @@ SHOWN = 30
 
 
 class Command(FencepostCommand):
-    help = "Whom alerts are told: destinations, routes, what was sent and what was answered. The pager sends: manage.py pager."
+    help = "Who is told of alerts: destinations, their routes, what was sent to them, what they answered. The pager sends: manage.py pager."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)

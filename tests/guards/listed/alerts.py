@@ -73,4 +73,21 @@ GUARDS = (
         "    if until is None:\n        return now + LONGEST\n        raise BadInput",
         (f"{OUTBOX}::test_a_mute_has_an_end_and_a_label_no_line_break",),
     ),
+    Guard(
+        "a recovery that waits because sending is frozen pages as stuck",
+        "recovery_api/selectors/alerts_seen.py",
+        '(is_frozen or row["run_wanted"] == Wanted.PAUSE)',
+        '(row["run_wanted"] == Wanted.PAUSE)',
+        (f"{EVALUATING}::test_a_recovery_that_waits_because_its_sending_is_frozen_is_not_stuck",),
+    ),
+    Guard(
+        "a destination that somebody changed meanwhile is overwritten",
+        "recovery_api/services/destinations.py",
+        "        version_check(locked, read)\n",
+        "",
+        (
+            "tests/integration/api/test_for_tools.py::"
+            "test_a_change_of_a_destination_that_somebody_changed_meanwhile_is_refused",
+        ),
+    ),
 )

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from recovery_api.models import Intent, Pipeline
 from recovery_api.services.audits import audit_request
+from recovery_api.services.destinations import destination_add
 from recovery_api.services.intents import intent_cancel
 from recovery_api.services.recoveries import recovery_finish, recovery_request
 from recovery_api.views import waiting
@@ -71,6 +72,16 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(pipeline, admin,
     assert admin.call("PATCH", path, {"options": options}, If_Match="*").status_code == 200
     assert admin.call("PATCH", path, {"options": options}, If_Match=f"W/{first.headers['ETag']}").status_code == 412
     assert admin.call("PATCH", path, {"options": options}, If_Match="unquoted").status_code == 400
+
+
+def test_a_change_of_a_destination_that_somebody_changed_meanwhile_is_refused(db, admin, now) -> None:
+    destination_add("hook", "json", address="https://a.example/", secret="env:FENCEPOST_END_X", actor="root", now=now)
+    read = admin.get("/destinations/hook").headers["ETag"]
+    first = admin.call("PATCH", "/destinations/hook", {"address": "https://b.example/"}, If_Match=read)
+    assert first.status_code == 200 and first.headers["ETag"] != read
+    late = admin.call("PATCH", "/destinations/hook", {"address": "https://c.example/"}, If_Match=read)
+    assert (late.status_code, late.body["code"]) == (412, "outdated") and "Read it again" in late.body["detail"]
+    assert admin.get("/destinations/hook").body["address"] == "https://b.example/"
 
 
 def test_lists_by_owner_and_label(pipeline, viewer) -> None:
