@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recovery_api.domain.actors import by
 from recovery_api.domain.incidents import Figures, PipelineFigures
 from recovery_api.models import Incident
 from recovery_api.rows import Row, time_as_text
@@ -47,7 +48,7 @@ def incident_lines(row: Row) -> list[str]:
     who = row["commander"] or "nobody is named"
     return [
         f"{row['title']}: {row['severity']}, {row['state']}; commander: {who}",
-        f"  {row['incident']}, opened {row['opened_at'][:19]}Z by {row['opened_by']}",
+        f"  {row['incident']}, opened {row['opened_at'][:19]}Z {by(row['opened_by'])}",
         f"  of {', '.join(row['pipelines']) or 'no pipeline'}",
     ]
 

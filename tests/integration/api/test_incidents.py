@@ -93,5 +93,6 @@ def test_the_same_by_pages_and_by_command(pipeline, operator, capsys) -> None:
     call_command("incident", "note", row["incident"], "again", "--actor", "ada")
     call_command("incident", "post-mortem", row["incident"])
     assert "again" in capsys.readouterr().out
-    call_command("incident", "open", "by command", "--pipeline", "mail", "--severity", "warning")
+    call_command("incident", "open", "a second one", "--pipeline", "mail", "--severity", "warning", "--actor", "ada")
+    assert "Z by command, as ada (not signed in)" in capsys.readouterr().out
     assert Incident.objects.count() == 2
