@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 
 from recovery_api.domain.alerts.causes import OF_OUTCOMES, Cause, Scope, Severity
 from recovery_api.domain.alerts.evaluation import Observed, Subject
+from recovery_api.domain.alerts.source_growth import over_bounds
 from recovery_api.domain.headroom.evidence import is_expired
 from recovery_api.domain.headroom.live import Standing
-from recovery_api.domain.headroom.seen import EndSeen, growth_per_hour
+from recovery_api.domain.headroom.seen import EndSeen
 from recovery_api.domain.outcomes import OUTCOMES, Alert, Outcome, Status
 from recovery_api.domain.schedules import span_at_least, span_says
 from recovery_api.domain.statuses import RecordReading, readings_standing
@@ -292,35 +293,12 @@ def _source(of: PipelineNow, now: datetime) -> Iterator[Observed]:
     if of.most_table_bytes is None and of.least_slot_room_bytes is None:
         yield _make(of, Cause.SOURCE_GROWTH, False, now, end=of.source)
         return
-    look = next((one for one in of.looks if one.source is not None), None)
-    if look is None or look.source is None:
-        return
-    table, slot = look.source.table_bytes, look.source.slot
-    found, number = [], 0
-    if of.most_table_bytes is not None and table is not None and table > of.most_table_bytes:
-        found.append(f"The source's table has {table:,} bytes; {of.most_table_bytes:,} are declared to be well.")
-        sizes = [(one.source.read_at, one.source.table_bytes) for one in of.looks if one.source is not None]
-        if grows := growth_per_hour(sizes):
-            found.append(f"It grew by up to {round(grows):,} bytes an hour.")
-        number = table
-    if of.least_slot_room_bytes is not None and slot is not None and slot.room_bytes is not None:
-        if slot.room_bytes < of.least_slot_room_bytes:
-            room = max(slot.room_bytes, 0)
-            found.append(
-                f"The slot {slot.name} may keep {room:,} bytes of WAL more; {of.least_slot_room_bytes:,} are asked for."
-            )
-    elif of.least_slot_room_bytes is not None and table is None:
-        return
-    yield _make(
-        of,
-        Cause.SOURCE_GROWTH,
-        bool(found),
-        look.source.read_at,
-        " ".join(found),
-        number=number,
-        evidence=f"audit:{look.audit}",
-        end=of.source,
-    )
+    read = [(look.audit, look.source) for look in of.looks if look.source is not None]
+    over = over_bounds([source for _, source in read], of.most_table_bytes, of.least_slot_room_bytes)
+    if over is not None:
+        audit, source = read[0]
+        about = {"number": over.number, "evidence": f"audit:{audit}", "end": of.source}
+        yield _make(of, Cause.SOURCE_GROWTH, bool(over.says), source.read_at, over.says, **about)
 
 
 def _ground(of: PipelineNow) -> Iterator[Observed]:
