@@ -33,7 +33,10 @@ class IncidentState(StrEnum):
         "mitigated",
         "It grows no worse: the writer is stopped, or sending is frozen. Something is still to be done.",
     )
-    RESOLVED = "resolved", "What was owed was delivered, and an audit said so. Somebody still writes down why."
+    RESOLVED = (
+        "resolved",
+        "Somebody said that it is over; whether an audit found so stands in its figures. Somebody still writes down why.",
+    )
     CLOSED = "closed", "Done, with its cause written down. It can be opened again."
 
 
