@@ -185,7 +185,8 @@ class History:
                 lows.put((transaction, low))
             lows.put(None)
             source.execute("VACUUM (ANALYZE) outbox")
-        accepting.join()
+            accepting.join()
+            source.execute("CHECKPOINT")  # the rounds would pay for what is still to be written of the filling
         self._late, self._next = late, self.rows + 1
 
     def _world(self) -> World:
