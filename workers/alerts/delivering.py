@@ -25,10 +25,11 @@ from recovery_api.services.deliveries import deliveries_return, deliveries_take,
 from workers.alerts.sending import Sender
 from workers.connectors.credentials import credential_resolve
 
-AT_ONCE = 16
+AT_ONCE = 64
+"""Threads are started as they are needed: sixteen destinations that hang leave room for the others."""
 AT_ONCE_EACH = 4
 """Of one destination: a hanging one holds no more of the pager's threads."""
-TAKEN_AT_ONCE, TAKEN_AT_ONCE_EACH = 3 * AT_ONCE, 3 * AT_ONCE_EACH
+TAKEN_AT_ONCE_EACH = 3 * AT_ONCE_EACH
 """So many are taken: three times as long as a request may take is less than they are ours."""
 REFERENCES = ("env:", "file:")
 
@@ -51,14 +52,18 @@ class Deliverer:
         return self._settle(seconds)
 
     def _take(self) -> None:
-        """Some more than are sent at once, so that threads need not wait for the database."""
-        room = TAKEN_AT_ONCE - len(self._taken) - len(self._running)
-        if room < TAKEN_AT_ONCE / 2:
+        """Some more than are sent at once, so that threads need not wait for the database; of a destination that has enough, none.
+
+        Asked where a thread has nothing to do: what waits for destinations that hang keeps nothing of the others from being taken.
+        """
+        running = Counter(one.destination_id for one in self._running.values())
+        if len(self._running) >= AT_ONCE or any(running[one.destination_id] < AT_ONCE_EACH for one in self._taken):
             return
-        busy = Counter(one.destination_id for one in (*self._running.values(), *self._taken))
+        held = running + Counter(one.destination_id for one in self._taken)
+        busy = {key: TAKEN_AT_ONCE_EACH if count > TAKEN_AT_ONCE_EACH / 2 else count for key, count in held.items()}
         now = now_get()
         self._ahead = now - datetime.now(UTC)  # what is signed and what is late is told by the database's clock
-        self._taken.extend(deliveries_take(self.name, now, room, TAKEN_AT_ONCE_EACH, busy))
+        self._taken.extend(deliveries_take(self.name, now, AT_ONCE, TAKEN_AT_ONCE_EACH, busy))
 
     def _start(self) -> None:
         running = Counter(one.destination_id for one in self._running.values())

@@ -52,6 +52,8 @@ class Sender:
         watch.start()
         try:
             connection.connect()
+            if is_over.is_set():  # names and addresses took it all, and the watch found no socket to cut
+                raise TimeoutError
             connection.timeout = self.seconds
             method = "GET" if body is None else "POST"
             connection.request(

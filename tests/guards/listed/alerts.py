@@ -62,9 +62,30 @@ GUARDS = (
     Guard(
         "the heartbeat leaves while a page reaches nobody",
         "workers/alerts/pager.py",
-        "        if stuck := deliveries_overdue(now, PAGE_BOUND):\n",
-        "        if (stuck := deliveries_overdue(now, PAGE_BOUND)) < 0:\n",
+        "    if stuck := deliveries_overdue(now, PAGE_BOUND):\n",
+        "    if (stuck := deliveries_overdue(now, PAGE_BOUND)) < 0:\n",
         (f"{DELIVERING}::test_the_heartbeat_leaves_only_after_an_evaluation_and_while_no_page_is_stuck",),
+    ),
+    Guard(
+        "a monitor that hangs keeps pages from leaving",
+        "workers/alerts/pager.py",
+        "            self._beating = self._beats.submit(_called, self.deliverer.sender)\n",
+        "            self._beating = self._beats.submit(_called, self.deliverer.sender)\n            self._beating.result()\n",
+        (f"{DELIVERING}::test_a_monitor_that_hangs_keeps_no_page_from_leaving",),
+    ),
+    Guard(
+        "what waits for destinations that hang keeps the others from being taken",
+        "workers/alerts/delivering.py",
+        "        if len(self._running) >= AT_ONCE or any(running[one.destination_id] < AT_ONCE_EACH for one in self._taken):\n",
+        "        if len(self._running) >= AT_ONCE or self._taken:\n",
+        (f"{DELIVERING}::test_destinations_that_hang_with_much_that_waits_are_in_nobodys_way",),
+    ),
+    Guard(
+        "a slot that is lost has room",
+        "recovery_api/domain/alerts/source_growth.py",
+        '    if slot.lost_because or slot.wal_status == "lost":\n',
+        '    if slot.lost_because and slot.wal_status == "":\n',
+        ("tests/unit/alerts/test_source_growth.py",),
     ),
     Guard(
         "a mute may have no end",

@@ -64,6 +64,8 @@ class Receiver:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     hangs: threading.Event | None = None
+    hangs_at: str = ""
+    """The path that hangs; empty: every one."""
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def receiver() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             found.requests.append((self.path, {name.lower(): text for name, text in self.headers.items()}, body))
-            if found.hangs is not None:
+            if found.hangs is not None and found.hangs_at in ("", self.path):
                 found.hangs.wait(30)
             self.send_response(found.status)
             for name, text in found.headers.items():

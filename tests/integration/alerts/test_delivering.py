@@ -162,6 +162,23 @@ def test_redirects_are_not_followed(receiver):
     assert [path for path, _, _ in receiver.requests] == ["/"]
 
 
+def test_destinations_that_hang_with_much_that_waits_are_in_nobodys_way(receiver):
+    receiver.hangs, receiver.hangs_at = threading.Event(), "/hangs"
+    secret = "env:FENCEPOST_END_HOOK_SECRET"
+    for number in range(5):
+        url = f"{receiver.url}/hangs"
+        hanging = destination_add(f"a{number}", "json", address=url, secret=secret, actor="root", now=now_get())
+        for _ in range(13):
+            destination_test(hanging, actor="ada", now=now_get())
+    destination_test(add("well", receiver), actor="ada", now=now_get())
+    deliverer = Deliverer("pager")
+    for _ in range(20):
+        deliverer.turn(0.05)
+    assert "/" in [path for path, *_ in receiver.requests]
+    receiver.hangs.set()
+    deliverer.close()
+
+
 def test_an_endpoint_that_hangs_is_left_after_its_time(receiver):
     receiver.hangs = threading.Event()
     answer = Sender(networks_parse(["127.0.0.1"]), seconds=0.5).send(receiver.url, b"{}", {})
@@ -313,3 +330,20 @@ def test_the_heartbeat_leaves_only_after_an_evaluation_and_while_no_page_is_stuc
     deliver_all()
     assert pager.heartbeat().was_sent
     pager.deliverer.close()
+
+
+def test_a_monitor_that_hangs_keeps_no_page_from_leaving(receiver, settings, monkeypatch):
+    monkeypatch.setattr("workers.alerts.pager.TURN_SECONDS", 0.05)
+    settings.FENCEPOST_HEARTBEAT_URL = f"{receiver.url}/beat"
+    receiver.hangs, receiver.hangs_at = threading.Event(), "/beat"
+    add("hook", receiver)
+    pager = Pager()
+    pager.turn()
+    assert pager.is_beating  # the turn ended, and the monitor has not answered
+    owed()
+    for _ in range(20):
+        pager.turn()
+    assert [path for path, *_ in receiver.requests] == ["/beat", "/"] and pager.is_beating
+    receiver.hangs.set()
+    pager.stop()
+    pager.run()
