@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import Avg, Count, F, Max, Min, OuterRef, Subquery
 
 from recovery_api.domain.headroom.live import Standing
+from recovery_api.domain.outcomes import Status
 from recovery_api.domain.work import QUEUES, IntentAction
 from recovery_api.models import LIVE_STATES, Audit, Intent, Pipeline, Recovery, Schedule
 from recovery_api.selectors.fleet_pages import fleet_entries
@@ -40,6 +42,14 @@ class Measure:
     values: Sequence[tuple[tuple[str, ...], float]] = ()
 
 
+class Counted(NamedTuple):
+    """Of one pipeline. None: the check could not tell, and found none."""
+
+    read_at: datetime
+    owed: int | None
+    hazards: int | None
+
+
 def measures(now: datetime) -> Iterator[Measure]:
     """Every metric, in the order of the page docs/metrics/README.md."""
     fleet = fleet_entries(now)
@@ -62,25 +72,29 @@ def _audits(names: dict[int, str], now: datetime) -> Iterator[Measure]:
     columns = (
         "pipeline_id",
         "record_read_at",
+        "status",
         "lost_count",
         "acknowledged_count",
         "premature_count",
         "duplicate_count",
     )
-    newest: dict[int, tuple[datetime, int, int]] = {}
-    for key, read_at, lost, acknowledged, premature, duplicate in standing.values_list(*columns):
-        if key not in newest or read_at > newest[key][0]:
-            newest[key] = (read_at, lost - acknowledged, premature + duplicate)
+    newest: dict[int, Counted] = {}
+    for key, read_at, status, lost, acknowledged, premature, duplicate in standing.values_list(*columns):
+        if key not in newest or read_at > newest[key].read_at:
+            owed, hazards = lost - acknowledged, premature + duplicate
+            is_known = status != Status.UNKNOWN  # what such a check found, it found; that nothing is there it did not
+            newest[key] = Counted(read_at, owed if is_known or owed else None, hazards if is_known or hazards else None)
     waiting = Schedule.objects.filter(pipeline__in=list(names), waiting_since__isnull=False)
     waits = dict(waiting.values_list("pipeline_id", "waiting_since"))
     one = ("pipeline",)
 
-    def of(number: int) -> list[tuple[tuple[str, ...], float]]:
-        return [((names[key],), float(found[number])) for key, found in newest.items()]  # type: ignore[arg-type]
-
-    yield Measure("owed_events", "Events lost and not acknowledged, as the newest check found.", one, of(1))
-    yield Measure("hazards", "Premature entries and duplicates, as the newest check found.", one, of(2))
-    ages = [((names[key],), (now - found[0]).total_seconds()) for key, found in newest.items()]
+    owes = [((names[key],), float(found.owed)) for key, found in newest.items() if found.owed is not None]
+    wrong = [((names[key],), float(found.hazards)) for key, found in newest.items() if found.hazards is not None]
+    says = "Events lost and not acknowledged, as the newest check found; nothing where it could not tell."
+    yield Measure("owed_events", says, one, owes)
+    says = "Premature entries and duplicates, as the newest check found; nothing where it could not tell."
+    yield Measure("hazards", says, one, wrong)
+    ages = [((names[key],), (now - found.read_at).total_seconds()) for key, found in newest.items()]
     yield Measure("audit_age_seconds", "Since the record was last read.", one, ages)
     says = "At least so long the oldest event waits that was not accepted; nothing where none waits."
     old = [((names[key],), (now - since).total_seconds()) for key, since in waits.items()]

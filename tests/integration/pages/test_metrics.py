@@ -42,6 +42,7 @@ def test_a_scrape_says_what_pages_say_and_nothing_of_what_is_not_known(client: C
     now = timezone.now()
     mail, never = pipeline_make('ma"il', now), pipeline_make("never", now)
     audit_make(mail, "owed", now)
+    audit_make(pipeline_make("dark", now), "unknown", now)
     Schedule.objects.update_or_create(
         pipeline=mail, defaults={"waiting_since": now, "next_due_at": now, "due_at": None}
     )
@@ -57,6 +58,8 @@ def test_a_scrape_says_what_pages_say_and_nothing_of_what_is_not_known(client: C
     found = scraped(client)
     assert found["fencepost_owed_events", 'ma"il'] == 3 and found["fencepost_hazards", 'ma"il'] == 0
     assert ("fencepost_owed_events", "never") not in found, "nobody looked: no number"
+    assert ("fencepost_audit_age_seconds", "dark") in found
+    assert not {("fencepost_owed_events", "dark"), ("fencepost_hazards", "dark")} & set(found), "it could not tell"
     assert found["fencepost_pipeline_status", "never", "unknown"] == 1
     assert found["fencepost_pipeline_status", 'ma"il', "running"] == 1
     assert found["fencepost_headroom", "unknown", "never"] == 1
