@@ -8,6 +8,7 @@ or speculative attempt leaves the same file; what comes back to the driver is on
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from recovery_api.domain.abilities import Ability
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.evidence_places import NOTHING, Stored
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
+from workers.connectors.kept import kept_between_ranges
 from workers.connectors.protocols.appended import AppendedDelivery
 from workers.connectors.protocols.delivery import Delivery
 from workers.connectors.protocols.fence import FencedDelivery
@@ -40,7 +42,11 @@ from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.known import Kept
 from workers.evidence.remembered import judge_remembering, ledger_tell, prefix_of, remembered_read
 from workers.evidence.telling import Told
+from workers.spark.slots import slots_of
 from workers.spark.tasks import summary_row, tasks_run
+
+RANGES_A_TASK = 8
+"""At most: what an executor that dies had under way is done again. A task costs the engine 15 ms, an end's connection its server 8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +126,29 @@ def ranges_judge(session: Any, spec: MeetSpec, wanted: Sequence[int] | None = No
     Raises: the first error that a task met, as itself.
     """
     places = list(range(len(spec.ranges))) if wanted is None else list(wanted)
-    return tasks_run(session, len(places), _over_ranges(spec, places))
+    return tasks_run(session, len(places), _over_ranges(spec, places), ranges_a_task(len(places), slots_of(session)))
+
+
+def ranges_a_task(ranges: int, slots: int) -> int:
+    """How many neighbouring ranges one task takes, one after the other, over connections that it opens once: so that every
+    slot has about as many.
+
+    >>> [ranges_a_task(ranges, 6) for ranges in (1, 8, 18, 2670)], ranges_a_task(54, 2)
+    ([1, 2, 3, 8], 7)
+    """
+    tasks = slots * math.ceil(ranges / (slots * RANGES_A_TASK))
+    return max(1, math.ceil(ranges / max(tasks, 1)))
 
 
 def _over_ranges(
     spec: MeetSpec, places: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                place = places[index]
-                yield summary_row(index, spec.ranges[place].lane, functools.partial(range_judge, spec, place))
+        with kept_between_ranges():
+            for batch in batches:
+                for index in batch.column(0).to_pylist():
+                    place = places[index]
+                    yield summary_row(index, spec.ranges[place].lane, functools.partial(range_judge, spec, place))
 
     return judge
 

@@ -19,7 +19,9 @@ class Over(NamedTuple):
     number: int = 0
 
 
-def over_bounds(seen: Sequence[EndSeen], most_table_bytes: int | None, least_slot_room_bytes: int | None) -> Over | None:
+def over_bounds(
+    seen: Sequence[EndSeen], most_table_bytes: int | None, least_slot_room_bytes: int | None
+) -> Over | None:
     """The newest reading first; beside it the earlier ones, for growth. None: it cannot be told.
 
     Bounds in bytes; None: there is none.

@@ -10,6 +10,7 @@ STEERING = "tests/integration/recovery/test_steering.py"
 HEART = "workers/heart.py"
 DEADLINES = "workers/connectors/deadlines.py"
 UNIT = "tests/unit/test_deadlines.py"
+JOINED = "tests/integration/postgresql/test_joined.py"
 
 GUARDS = (
     Guard(
@@ -167,5 +168,19 @@ GUARDS = (
         (
             "tests/integration/recovery/test_status.py::test_t10_what_a_plan_found_owed_stays_owed_when_its_recovery_stops",
         ),
+    ),
+    Guard(
+        "a connection that a reading left in the middle serves the next range",
+        "workers/connectors/postgresql/connection.py",
+        "        if is_well:\n            kept.give",
+        "        if True:\n            kept.give",
+        (f"{JOINED}::test_what_did_not_end_well_or_was_left_in_the_middle_is_not_kept",),
+    ),
+    Guard(
+        "what a task opened stays open when it ended",
+        "workers/connectors/kept.py",
+        "        _here.kept.close()\n",
+        "",
+        (f"{JOINED}::test_ranges_of_one_snapshot_share_a_connection_and_the_end_of_the_task_closes_it",),
     ),
 )

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 
 from recovery_api.domain.errors import FencepostError, SnapshotLost
 from workers.connectors.credentials import credential_resolve
 from workers.connectors.deadlines import ANSWER_SECONDS, ASKING, Step
+from workers.connectors.kept import kept_here
 from workers.connectors.postgresql.answering import AnsweringConnection, conninfo_kept_alive
 from workers.connectors.postgresql.cut_short import limits_named
 from workers.connectors.postgresql.driver_errors import connecting_errors, driver_errors, error_from_driver
@@ -204,6 +206,36 @@ def snapshot_open(
     with connection_open(address, application_name, step, is_known=snapshot is not None) as connection:
         transaction_begin(connection, address, snapshot)
         yield connection
+
+
+@contextmanager
+def snapshot_joined(address: Address, snapshot: str) -> Iterator[AnsweringConnection]:
+    """As `snapshot_open` with an exported snapshot; inside `kept_between_ranges` the connection serves whoever joins it next.
+
+    Raises: those of `snapshot_open`.
+    """
+    kept, key = kept_here(), (address, snapshot)
+    if kept is None:
+        with snapshot_open(address, snapshot) as connection:
+            yield connection
+        return
+    found = kept.take(key)
+    if found is None:
+        closing = ExitStack()
+        connection = closing.enter_context(snapshot_open(address, snapshot))
+    else:
+        closing, connection = found
+    is_well = False
+    try:
+        with driver_errors(endpoint_describe(connection.info.dsn, address.reference), address.names):
+            with limits_named(connection):
+                yield connection
+            is_well = connection.info.transaction_status is TransactionStatus.INTRANS
+    finally:
+        if is_well:
+            kept.give(key, closing, connection)
+        else:
+            closing.close()
 
 
 def transaction_begin(connection: psycopg.Connection[Any], address: Address, snapshot: str | None = None) -> None:

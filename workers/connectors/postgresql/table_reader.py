@@ -15,7 +15,7 @@ import pyarrow as pa
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
 from recovery_api.domain.errors import BadInput, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
-from workers.connectors.postgresql.connection import Address, snapshot_open
+from workers.connectors.postgresql.connection import Address, snapshot_joined, snapshot_open
 from workers.connectors.postgresql.content import digests_complete, op_unmapped
 from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.late_rows import late_look
@@ -57,7 +57,7 @@ class TableReader:
         if look is not None:
             columns, rows = [*columns, *look.columns], mapped.rows_with_xmin
         by_index = self.handle["has_index"] and blocks_are_bounded(cut)
-        with snapshot_open(self.address, self.handle["snapshot"]) as connection:
+        with snapshot_joined(self.address, self.handle["snapshot"]) as connection:
             for arrays in read_packed(connection, [*carried, *columns], rows, blocks, by_index):
                 count = len(arrays["position"])
                 if look is not None:

@@ -32,6 +32,7 @@ from workers.connectors.postgresql.connection import (
     READING,
     Address,
     connection_open,
+    snapshot_joined,
     snapshot_kept,
     snapshot_open,
     transaction_begin,
@@ -169,7 +170,7 @@ class PostgresqlKit(StateBeside):
         self, reading: Reading, range_: CoordinateRange, width: Width, with_head: bool = True
     ) -> Iterator[pa.RecordBatch]:
         handle = reading.handle
-        with snapshot_open(self.address, handle["snapshot"]) as connection:
+        with snapshot_joined(self.address, handle["snapshot"]) as connection:
             shown = connection.execute(self._sql("SELECT fence FROM {schema}.state()")).fetchone()
             if handle["generation"] is not None and shown != (handle["generation"],):
                 raise SnapshotLost(self.address.reference, f"a part shows the fence at {shown}")
