@@ -14,6 +14,7 @@ from recovery_api.views import (
     ends,
     event_reads,
     events,
+    findings,
     freezes,
     headroom,
     history,
@@ -77,6 +78,11 @@ urlpatterns = [
         "pipelines/<end_name:name>/omissions/withdraw",
         omissions.PipelineOmissionWithdraw.as_view(),
         name="api-pipeline-omission-withdraw",
+    ),
+    path(
+        "pipelines/<end_name:name>/findings/leave",
+        findings.PipelineFindingsLeave.as_view(),
+        name="api-pipeline-findings-leave",
     ),
     path("pipelines/<end_name:name>/items", ledger.PipelineItems.as_view(), name="api-pipeline-items"),
     path("pipelines/<end_name:name>/archive", archives.PipelineArchive.as_view(), name="api-pipeline-archive"),
@@ -158,6 +164,9 @@ urlpatterns = [
     path("intents", intents.Intents.as_view(), name="api-intents"),
     path("intents/<uuid:intent_id>", intents.IntentOne.as_view(), name="api-intent"),
     path("intents/<uuid:intent_id>/content", event_reads.IntentContent.as_view(), name="api-intent-content"),
+    path(
+        "intents/<uuid:intent_id>/sink-content", event_reads.IntentSinkContent.as_view(), name="api-intent-sink-content"
+    ),
     path("intents/<uuid:intent_id>/cancel", intents.IntentCancel.as_view(), name="api-intent-cancel"),
     path("tokens", tokens.Tokens.as_view(), name="api-tokens"),
     path("tokens/<uuid:token_id>", tokens.TokenOne.as_view(), name="api-token"),
