@@ -77,6 +77,8 @@ ACTS: tuple[Act, ...] = (
     Act("revoke a token", Permission.SIGNED_IN, ("token-revoke POST",), ("api-token DELETE",)),
     Act("end all tokens", Permission.SIGNED_IN, ("token-end-all POST",), ("api-tokens DELETE",)),
     Act("see the fleet", Permission.SEE, ("overview GET",), ("api-statuses GET",)),
+    Act("save a filter", Permission.SEE, ("filter-save POST",), ("api-saved-filters POST",)),
+    Act("delete a filter", Permission.SEE, ("filter-delete POST",), ("api-saved-filter DELETE",)),
     Act("see alerts", Permission.SEE, ("alert-list GET", "alert GET"), ("api-alerts GET", "api-alert GET")),
     Act(
         "acknowledge an alert",
@@ -284,6 +286,8 @@ API: Mapping[tuple[str, str], Permission] = {
     **_routes((text, act.needs) for act in ACTS for text in act.api),
     ("api-index", "GET"): Permission.SIGNED_IN,
     ("api-me", "GET"): Permission.SIGNED_IN,
+    ("api-saved-filters", "GET"): Permission.SEE,
+    ("api-changes", "GET"): Permission.SEE,
     ("api-problems", "GET"): Permission.ANYONE,
     ("api-schema", "GET"): Permission.ANYONE,
     ("api-docs", "GET"): Permission.ANYONE,
