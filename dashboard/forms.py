@@ -12,6 +12,7 @@ from typing import Any
 
 from django import forms
 
+from dashboard.form_sections import Section, sections_of
 from dashboard.views.errors import said
 from recovery_api.domain.errors import BadInput, FencepostError, UnknownOption
 from recovery_api.domain.kinds.base import Option
@@ -25,7 +26,12 @@ LONGEST = 4000
 
 
 class OptionsForm(forms.Form):
-    """A form with one field an option, in their order. `given_options` is what the parser takes."""
+    """A form with one field an option, in their order. `given_options` is what the parser takes.
+
+    `asked_first`: fields that are asked in the first section, whatever they are about.
+    """
+
+    asked_first: tuple[str, ...] = ()
 
     def __init__(self, *args: Any, options: Iterable[Option], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,23 +55,9 @@ class OptionsForm(forms.Form):
         return found
 
     @property
-    def first_fields(self) -> list[forms.BoundField]:
-        """What is asked first: everything that is not a limit or a switch."""
-        return [field for field in self.visible_fields() if field.name not in self._later()]
-
-    @property
-    def later_fields(self) -> list[forms.BoundField]:
-        """Limits and switches, whose defaults mostly do."""
-        return [field for field in self.visible_fields() if field.name in self._later()]
-
-    @property
-    def shows_later(self) -> bool:
-        """Whether there is something to see among them: an error, or a value that was set."""
-        return any(field.errors or field.value() for field in self.later_fields)
-
-    def _later(self) -> set[str]:
-        later = [option for option in self.declared if option.type in ("integer", "boolean") and not option.is_required]
-        return {_field(option) for option in later}
+    def sections(self) -> list[Section]:
+        """What is asked, section by section."""
+        return sections_of(self.visible_fields(), self.asked_first)
 
     def error_place(self, error: FencepostError) -> None:
         """Shows an error of the parser at the field it names, else above the form."""
@@ -135,10 +127,7 @@ class PipelineForm(OptionsForm):
             for name in ("name", "source", "sink"):
                 del self.fields[name]
             self.order_fields(("scope_kind", "scope", "author_may_approve", "delivery"))
-
-    def _later(self) -> set[str]:
-        """Where it is made, mostly left out; where it is changed, the one end that can be."""
-        return super()._later() | ({"delivery"} if "sink" in self.fields else set())
+            self.asked_first = ("delivery",)  # the one end that can be changed
 
     def keys(self) -> list[str] | None:
         """The scope: None for every key. An empty list is passed on, and refused where it is kept."""

@@ -24,7 +24,6 @@ from recovery_api.models import (
     Drill,
     End,
     Event,
-    Finding,
     Generation,
     Intent,
     Pipeline,
@@ -36,6 +35,7 @@ from recovery_api.models import (
 from recovery_api.retention_rows import evidence_as_row
 from recovery_api.selectors.drills import passed_at, pipeline_passed_at
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.findings_named import FindingShown, Left
 from recovery_api.selectors.fleet import PipelineStatus
 from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.plans import plan_attestations_asked
@@ -261,8 +261,10 @@ def recovery_as_row(recovery: Recovery, now: datetime) -> Row:
     }
 
 
-def finding_as_row(spelling: Spelling, finding: Finding) -> Row:
-    """One row of a listing. `number` is its place in it; digests are hex, None where that side holds nothing."""
+def finding_as_row(spelling: Spelling, shown: FindingShown) -> Row:
+    """One row of a listing. `number` is its place in it; digests are hex, None where that side holds nothing. `key`, `event_id`
+    and `committed_at` of the committed event: None where no audit looked them up. `left`: who left it as it is, and why."""
+    finding, named, left = shown.finding, shown.named, shown.left
     held = Coordinate(finding.position, finding.ordinal)
     return {
         "number": finding.number,
@@ -278,7 +280,15 @@ def finding_as_row(spelling: Spelling, finding: Finding) -> Row:
         "is_acknowledged": finding.is_acknowledged,
         "history_digest": _hex(finding.history_digest),
         "accepted_digest": _hex(finding.accepted_digest),
+        "key": named.key,
+        "event_id": named.event_id,
+        "committed_at": time_as_text(named.committed_at),
+        "left": left_as_row(left) if left else None,
     }
+
+
+def left_as_row(left: Left) -> Row:
+    return {"by": left.by, "at": time_as_text(left.at), "reason": left.reason}
 
 
 def event_as_row(event: Event) -> Row:

@@ -12,6 +12,7 @@ from dashboard.views import (
     password,
     pipeline,
     runbooks,
+    saved_filters,
     sign_in,
     timeline,
     tokens,
@@ -19,6 +20,8 @@ from dashboard.views import (
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    path("filters/save/", saved_filters.filter_save, name="filter-save"),
+    path("filters/<uuid:filter_id>/delete/", saved_filters.filter_delete, name="filter-delete"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("tokens/", tokens.token_list, name="token-list"),

@@ -1,9 +1,11 @@
 """The components every page is made of. `{% load fencepost %}`.
 
 {% status "exactly_once" %}                       a word with a shape
-{% coordinate "7001:42" %}                        monospaced, copied by a button
+{% coordinate "7001:42" %}                        monospaced, copied by a click
+{% contents %}…{% endcontents %}                  a long page, with links to its headings first
 {{ moment|ago }}   {{ count|number }}   {{ seconds|duration }}
 {% command "audit" pipeline.name "--wait" %}      the equivalent command line, copied by a button
+{% health %}                                      what was seen of worker, Spark and broker
 {% may "pipeline-audit" "POST" as allowed %}      allowed.is_allowed, allowed.says
 {% post "pipeline-audit" "Audit now" pipeline.name kind="primary" unless="why it cannot be done now" %}
 {% go "pipeline-edit" "Edit" pipeline.name %}     a link that looks like a button, or says who may
@@ -17,15 +19,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 from django import template
 from django.template.context import RequestContext
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
 
 from dashboard.access import Allowed, actor
@@ -37,10 +41,14 @@ from recovery_api.domain.looks import look_of
 from recovery_api.domain.outcomes import OUTCOMES
 from recovery_api.domain.samples import report_for
 from recovery_api.selectors.alerts import OpenCount, open_count
+from recovery_api.selectors.health import parts_seen
 
 register = template.Library()
 
 
+HEADING = re.compile(r'<h2 id="([^"]+)"[^>]*>(.*?)</h2>', re.DOTALL)
+FEWEST_HEADINGS = 5
+"""A page with fewer is seen at a glance."""
 LONG_CHARACTERS = 32
 """A status longer than this many characters may wrap, so that it fits on a narrow screen."""
 
@@ -136,6 +144,20 @@ def table(content: str, caption: str, is_caption_hidden: bool = False, kind: str
     )
 
 
+@register.simple_block_tag
+def contents(content: str) -> SafeString:
+    """The content, and before it links to its headings: those of the second level that have an id."""
+    headings = [(name, unescape(strip_tags(title)).strip()) for name, title in HEADING.findall(content)]
+    if len(headings) < FEWEST_HEADINGS:
+        return SafeString(content)  # nosec B703 # its parts were escaped by the template
+    links = format_html_join("", '<li><a href="#{}">{}</a></li>', headings)
+    return format_html(
+        '<nav aria-label="On this page"><details class="contents"><summary>On this page</summary><ul>{}</ul></details></nav>{}',
+        links,
+        SafeString(content),  # nosec B703 # its parts were escaped by the template
+    )
+
+
 @register.inclusion_tag("components/columns.html")
 def columns(*names: str) -> dict[str, Any]:
     """A table's head. A name that begins with `#` stands over numbers."""
@@ -154,6 +176,24 @@ def open_alerts(context: RequestContext) -> OpenCount | None:
     if not person_may(context["request"], "alert-list", "GET"):
         return None
     return open_count(timezone.now())
+
+
+@register.inclusion_tag("components/health.html", takes_context=True)
+def health(context: RequestContext) -> dict[str, Any]:
+    """What was seen of worker, Spark and broker, for the bar: what is away first, then what nobody looks at."""
+    if not person_may(context["request"], "overview", "GET"):
+        return {"parts": ()}
+    parts = parts_seen()
+    away = [part.name for part in parts if part.is_there is False]
+    unseen = [part.name for part in parts if part.is_there is None]
+    if away:
+        says, tone, shape = f"missing: {', '.join(away)}", "bad", "octagon"
+    elif unseen:
+        says, tone, shape = f"{' and '.join(unseen)} not watched", "unsure", "question"
+    else:
+        says, tone, shape = "all parts seen", "calm", "check"
+    shown = [(part, {True: "seen", False: "away", None: "unwatched"}[part.is_there]) for part in parts]
+    return {"parts": shown, "says": says, "tone": tone, "shape": shape}
 
 
 @register.inclusion_tag("components/post.html", takes_context=True)
@@ -242,21 +282,35 @@ def spaced(word: Any) -> str:
 
 
 @register.filter
-def by(actor: Any) -> str:
+def by(actor: Any) -> SafeString | str:
     """Who did it, at the end of a sentence: by ada, or by command, as ada (not signed in)."""
-    return actors.by(str(actor))
+    return _exact(str(actor), actors.by(str(actor)))
+
+
+@register.filter
+def who(actor: Any) -> SafeString | str:
+    """Who did it: a person's name, or a worker on its host, with its exact name on hover."""
+    return _exact(str(actor), actors.process_says(str(actor)) or str(actor))
+
+
+def _exact(actor: str, says: str) -> SafeString | str:
+    if actors.process_says(actor) is None:
+        return says
+    return format_html('<span title="{}">{}</span>', actor, says)
 
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """How long ago, with the moment itself in UTC on hover and for machines."""
+    """How long ago, with the moment itself in UTC beside it, whole on hover and for machines."""
     if moment is None:
         return "never"
+    now = timezone.now()
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}">{} <span class="exact">{}</span></time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        since(moment, timezone.now()),
+        since(moment, now),
+        exact(moment, now),
     )
 
 
@@ -282,6 +336,22 @@ def duration(seconds: float | None) -> str:
             parts.append(f"{left // size} {unit}")
             left %= size
     return " ".join(parts[:2]) or "under 1 s"
+
+
+def exact(moment: datetime, now: datetime) -> str:
+    """The moment in UTC: the time of day where it is of today, the day and the minute else.
+
+    >>> from datetime import timedelta
+    >>> now = datetime(2026, 6, 1, 3, 0, tzinfo=UTC)
+    >>> exact(now - timedelta(minutes=5), now), exact(now - timedelta(hours=5), now)
+    ('02:55:00', '05-31 22:00')
+    >>> exact(now - timedelta(days=365), now)
+    '2025-06-01 03:00'
+    """
+    at, today = moment.astimezone(UTC), now.astimezone(UTC)
+    if at.date() == today.date():
+        return f"{at:%H:%M:%S}"
+    return f"{at:%m-%d %H:%M}" if at.year == today.year else f"{at:%Y-%m-%d %H:%M}"
 
 
 def since(moment: datetime, now: datetime) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,14 +25,18 @@ from recovery_api.rows import finding_as_row
 from recovery_api.selectors.audits import audit_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import (
-    event_content_get,
     event_content_start,
+    event_contents_asked,
     event_read_latest,
+    event_sink_contents,
     finding_at,
+    source_content_get,
 )
+from recovery_api.selectors.findings_named import finding_notes, findings_shown
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import plan_get
-from recovery_api.services.event_reads import event_content_downloaded, event_read_request
+from recovery_api.services.event_reads import event_content_downloaded, event_content_look, event_read_request
+from recovery_api.services.findings_left import finding_leave as left_as_it_is
 
 SHOWN_BYTES = 16_384
 """Of a content on a page. The rest comes by download."""
@@ -58,13 +63,16 @@ def event_show(request: HttpRequest) -> HttpResponse:
         "pipeline": pipeline,
         "lane": lane,
         "coordinate": coordinate_format(held, spelling),
-        "findings": [finding_as_row(spelling, row) for row in found],
+        "findings": [finding_as_row(spelling, one) for one in findings_shown(pipeline, found)],
+        "left": finding_notes(pipeline, lane, held),
         "intent": intent,
         "is_live": is_live,
         "waiting": intent_waiting(intent, timezone.now()) if intent else None,
     }
     if intent is not None and intent.result and may(request, "event-read", "POST"):
-        context |= _content(event_content_start(intent, SHOWN_BYTES))
+        context["is_asked"] = event_contents_asked(intent, actor(request))
+        if context["is_asked"]:
+            context |= _content(event_content_start(intent, SHOWN_BYTES)) | _sink_contents(event_sink_contents(intent))
     return render(request, "findings/_reading.html" if request.htmx else "findings/event.html", context)
 
 
@@ -74,15 +82,37 @@ def event_read(request: HttpRequest) -> HttpResponse:
     """Ask a worker to read this event at both ends."""
     of, lane, held = _place_read(request.POST)
     event_read_request(of.pipeline, lane, held, actor=actor(request), now=timezone.now())
-    kind = "audit" if isinstance(of, Audit) else "plan"
-    return redirect(event_url({kind: str(of.id)}, lane, coordinate_format(held, source_spelling(of.pipeline.source))))
+    return redirect(_back(of, lane, held) + "#now")
+
+
+@require_POST
+@errors_shown
+def event_look(request: HttpRequest) -> HttpResponse:
+    """Show what somebody else had read: that this person looks, too, stands in the timeline first."""
+    of, lane, held = _place_read(request.POST)
+    if (intent := event_read_latest(of.pipeline, lane, held)) is None:
+        raise BadInput("at", "was not read", "Read the event at both ends.")
+    event_content_look(intent, actor=actor(request), now=timezone.now())
+    return redirect(_back(of, lane, held) + "#now")
+
+
+@require_POST
+@errors_shown
+def finding_leave(request: HttpRequest) -> HttpResponse:
+    """Leave what was found here as it is, with a reason."""
+    of, lane, held = _place_read(request.POST)
+    coordinate = coordinate_format(held, source_spelling(of.pipeline.source))
+    given = {"reason": request.POST.get("reason", ""), "actor": actor(request), "now": timezone.now()}
+    left_as_it_is(of.pipeline, coordinate, lane=lane, **given)
+    messages.info(request, "Left as it is, with your reason. It changes no verdict, and what is owed stays owed.")
+    return redirect(_back(of, lane, held) + "#leave")
 
 
 @require_GET
 @errors_shown
 def event_content(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """The content as the source printed it, to keep. The download is logged before it starts."""
-    content = event_content_get(intent_id)
+    content = source_content_get(intent_id)
     event_content_downloaded(content, actor=actor(request), now=timezone.now())
     return HttpResponse(
         bytes(content.body),
@@ -94,6 +124,11 @@ def event_content(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 def event_url(of: Mapping[str, str], lane: str, coordinate: str) -> str:
     """The address of one event. `of`: the audit or the plan it was found in. A query, for a lane may hold a slash."""
     return f"{reverse('finding')}?{urlencode({**of, 'lane': lane, 'at': coordinate})}"
+
+
+def _back(of: Audit | Plan, lane: str, held: Coordinate) -> str:
+    kind = "audit" if isinstance(of, Audit) else "plan"
+    return event_url({kind: str(of.id)}, lane, coordinate_format(held, source_spelling(of.pipeline.source)))
 
 
 def _place_read(given: Mapping[str, str]) -> tuple[Audit | Plan, str, Coordinate]:
@@ -114,3 +149,16 @@ def _content(found: tuple[bytes, int] | None) -> dict[str, Any]:
     start, size = found
     text = start.decode("utf-8", "replace").replace("\x00", "␀")
     return {"content": text, "content_bytes": size, "content_is_cut": size > len(start)}
+
+
+def _sink_contents(found: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Each content cut to what a page shows. None: it brought none, or they were purged."""
+    if found is None:
+        return {"sink_contents": [], "sink_is_gone": True}
+    return {"sink_contents": [_cut(row) for row in found]}
+
+
+def _cut(row: dict[str, Any]) -> dict[str, Any]:
+    text = row["content"]
+    is_cut = row["is_cut"] or (text is not None and len(text) > SHOWN_BYTES)
+    return {**row, "content": None if text is None else text[:SHOWN_BYTES], "is_cut": is_cut}

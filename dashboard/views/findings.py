@@ -17,12 +17,13 @@ from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_par
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.words import words
-from recovery_api.models import Audit, Finding
+from recovery_api.models import Audit
 from recovery_api.retention_rows import gone_says
 from recovery_api.rows import finding_as_row
 from recovery_api.selectors.audits import audit_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import FindingFilter, finding_page
+from recovery_api.selectors.findings_named import FindingShown, findings_shown
 
 PAGE = 200
 FILTERS = ("finding", "cause", "lane", "from", "to", "after")
@@ -45,7 +46,7 @@ def finding_list(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "audit": audit,
             "pipeline": audit.pipeline,
             "groups": groups_shown(audit),
-            "rows": [_row(audit, row, spelling) for row in rows[:PAGE]],
+            "rows": [_row(audit, one, spelling) for one in findings_shown(audit.pipeline, rows[:PAGE])],
             "query": query,
             "from": query.get("from", ""),
             "first_url": f"?{urlencode(query)}#listing" if after >= 0 else "",
@@ -97,6 +98,10 @@ def _filter_read(request: HttpRequest, spelling: Spelling) -> tuple[FindingFilte
     return asked, int(after)
 
 
-def _row(audit: Audit, row: Finding, spelling: Spelling) -> dict[str, Any]:
-    shown = finding_as_row(spelling, row)
-    return {**shown, "url": event_url({"audit": str(audit.id)}, row.lane, shown["coordinate"])}
+def _row(audit: Audit, one: FindingShown, spelling: Spelling) -> dict[str, Any]:
+    shown = finding_as_row(spelling, one)
+    event = {
+        "url": event_url({"audit": str(audit.id)}, one.finding.lane, shown["coordinate"]),
+        "committed_at": one.named.committed_at,
+    }
+    return {**shown, **event, "left": one.left}

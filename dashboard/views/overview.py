@@ -19,6 +19,7 @@ from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, page_read, query_of
 from dashboard.views.headroom import HeadroomCell, headroom_cells
 from dashboard.views.history import sparks
+from dashboard.views.saved_filters import changes_seen, filters_kept
 from recovery_api.domain.errors import FencepostError
 from recovery_api.domain.frontiers import frontier_format
 from recovery_api.domain.headroom.live import Standing
@@ -122,6 +123,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "frozen": freezes_shown(),
         "worker_missing": worker_presence(now).says(now),
         "start_a_worker": START_A_WORKER,
+        "kept": filters_kept(request, given),
+        "since": changes_seen(request),
     }
     return render(request, "overview.html", context)
 

@@ -17,6 +17,7 @@ from dashboard.views.headroom import headroom_context
 from dashboard.views.history import history_context, span_read
 from dashboard.views.images import image_context
 from dashboard.views.lanes import LISTED_BRIEFLY, frontier_few, lane_table, lanes_of
+from dashboard.views.saved_filters import changes_seen
 from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
 from recovery_api.domain.errors import FencepostError, NotFound
@@ -83,6 +84,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "archive": archive_shown(found),
         "kept": retention_shown(found, now),
         "image": image_context(found, work),
+        "since": changes_seen(request, found),
         **reading_context(found.fired_into, found),
     }
     return render(request, "pipelines/pipeline.html", context)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
@@ -26,6 +27,7 @@ from recovery_api.retention_rows import keeping_says
 from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
+from recovery_api.selectors.findings_named import FindingShown
 from recovery_api.selectors.freezes import freeze_of, freeze_says
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_attestations_asked, plan_estimate, plan_get
@@ -57,7 +59,7 @@ def plan_approve(request: HttpRequest, plan_id: UUID) -> HttpResponse:
         plans.plan_approve(plan_id, request.POST.get("digest", ""), actor(request), timezone.now())
     except Refused as refusal:
         return _again(request, plan_id, refusal)
-    return redirect("plan", plan_id)
+    return redirect(f"{reverse('plan', args=[plan_id])}#apply")  # what is done next
 
 
 @require_POST
@@ -101,7 +103,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     spelling = source_spelling(plan.pipeline.source)
     for finding in plan_findings(plan):
         if finding.evidence_class:
-            row = finding_as_row(spelling, finding)
+            row = finding_as_row(spelling, FindingShown(finding))
             yield writer.writerow([row[name] for name in LISTED])
 
 

@@ -58,6 +58,7 @@ class EventKind(StrEnum):
     RECOVERY_FINISHED = "recovery finished", "The outcome was recorded."
     OMISSION_ACKNOWLEDGED = "omission acknowledged", "A coordinate was taken out of the obligation."
     OMISSION_WITHDRAWN = "omission withdrawn", "The coordinate is owed again."
+    FINDING_LEFT = "finding left", "Somebody looked at what an audit found and left it as it is, with a reason."
     LEDGER_DECIDED = "ledger decided", "Somebody decided that nothing is owed where no audit saw what was committed."
     ARCHIVE_REGISTERED = "archive registered", "Somebody registered files of the source's events in the archive."
     SINK_RESTORED = "sink restored", "The sink lies behind what it said before; certificates are void."

@@ -98,6 +98,10 @@ LOOKS: Mapping[str, Look] = {
     "requested": Look("requested", "busy", "run"),
     "passed": Look("passed", "good", "check"),
     "not_applicable": Look("not applicable", "quiet", "minus"),
+    # worker, engine and broker
+    "seen": Look("seen", "calm", "check"),
+    "away": Look("missing", "bad", "octagon"),
+    "unwatched": Look("not watched", "unsure", "question"),
     # alerts and what is sent of them: nothing of them is green, for an alert that is over says nothing of the rest
     "critical": Look("critical", "bad", "octagon"),
     "error": Look("error", "warn", "triangle"),

@@ -26,6 +26,7 @@ from recovery_api.models.images import ImageAudit
 from recovery_api.models.incidents import Incident
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.models.ledger import LedgerItem, LedgerLane
+from recovery_api.models.looking import LastLook, SavedFilter
 from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
@@ -68,6 +69,7 @@ __all__ = [
     "Intent",
     "IntentAction",
     "IntentState",
+    "LastLook",
     "LedgerBlock",
     "LedgerItem",
     "LedgerLane",
@@ -85,6 +87,7 @@ __all__ = [
     "RefusalCount",
     "RememberedAnswer",
     "Route",
+    "SavedFilter",
     "Schedule",
     "Sink",
     "Source",

@@ -64,10 +64,14 @@ class Finding(models.Model):
 
 class EventContent(models.Model):
     """The content an EVENT_READ intent brought, as the source printed it; or, of a CONNECTION_TEST, how the contents of its
-    sample rows begin, as JSON. Kept for a short while, then purged."""
+    sample rows begin, as JSON. Kept for a short while, then purged.
+
+    `body` null: the source gave none. `sink_body`: how what the sink holds begins, as JSON; null: it gave none.
+    """
 
     intent = models.OneToOneField(Intent, primary_key=True, on_delete=models.PROTECT, related_name="content")
-    body = models.BinaryField()
+    body = models.BinaryField(null=True)
+    sink_body = models.BinaryField(null=True)
     kept_until = models.DateTimeField()
 
     class Meta:

@@ -53,7 +53,7 @@ class Observation(models.Model):
 
 
 class Upkeep(models.Model):
-    """When a chore of the sweep was last done, so that of many sweeps one does it. `name`: which."""
+    """When a chore of the sweep was last done, so that of many sweeps one does it; or a part last reached. `name`: which."""
 
     name = models.CharField(max_length=40, primary_key=True)
     done_at = models.DateTimeField()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -13,7 +15,7 @@ from django.db.models.functions import Length, Substr
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.evidence_classes import EvidenceClass
-from recovery_api.models import Audit, EventContent, Finding, Intent, IntentAction, Pipeline, Plan
+from recovery_api.models import Audit, Event, EventContent, EventKind, Finding, Intent, IntentAction, Pipeline, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,44 @@ def event_read_latest(pipeline: Pipeline, lane: str, coordinate: Coordinate) -> 
 
 def event_content_start(intent: Intent, limit: int) -> tuple[bytes, int] | None:
     """The first `limit` bytes of what the intent brought and how many there are. None: nothing, or purged."""
-    found = EventContent.objects.filter(intent=intent).annotate(start=Substr("body", 1, limit), size=Length("body"))
+    kept = EventContent.objects.filter(intent=intent, body__isnull=False)
+    found = kept.annotate(start=Substr("body", 1, limit), size=Length("body"))
     row = found.values_list("start", "size").first()
     return None if row is None else (bytes(row[0]), int(row[1]))
+
+
+def event_contents_asked(intent: Intent, actor: str) -> bool:
+    """Whether it stands in the timeline that `actor` asked for this reading, or looked at it: then its contents are shown."""
+    asked = Event.objects.filter(kind=EventKind.CONTENT_READ, pipeline=intent.pipeline_id, actor=actor)
+    return asked.filter(data__intent=str(intent.pk)).exists()
+
+
+def event_sink_contents(intent: Intent) -> list[dict[str, Any]] | None:
+    """How what the sink holds of the event begins: rows of `of`, `content`, `bytes` and `is_cut`. None: nothing, or purged."""
+    found = EventContent.objects.filter(intent=intent, sink_body__isnull=False).first()
+    return None if found is None else sink_contents_of(found)
+
+
+def sink_contents_of(content: EventContent) -> list[dict[str, Any]]:
+    """Raises: NotFound where the reading brought nothing of the sink."""
+    if content.sink_body is None:
+        raise NotFound(
+            f"What the sink holds, read by {content.intent_id}",
+            "the control database",
+            "Its record keeps no contents, or holds nothing there.",
+        )
+    rows: list[dict[str, Any]] = json.loads(bytes(content.sink_body))
+    return rows
+
+
+def source_content_get(intent_id: UUID | str) -> EventContent:
+    """`event_content_get`, with a `body`. Raises: NotFound where the source gave none, too."""
+    content = event_content_get(intent_id)
+    if content.body is None:
+        raise NotFound(
+            f"The source's content read by {intent_id}", "the control database", "The source gave none there."
+        )
+    return content
 
 
 def event_content_get(intent_id: UUID | str) -> EventContent:

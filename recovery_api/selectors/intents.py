@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from recovery_api.domain.actors import by, process_says
 from recovery_api.domain.errors import Frozen, NotFound
 from recovery_api.models import LIVE_STATES, Intent, IntentAction, IntentState
 from recovery_api.selectors.workers import START_A_WORKER, Presence, presence_once, since_says
@@ -74,9 +75,10 @@ def intent_waiting(intent: Intent, now: datetime, presence: Callable[[], Presenc
     if intent.state == IntentState.TAKEN:
         silent = now - (intent.heartbeat_at or intent.created_at)
         if silent.total_seconds() > 2 * NOBODY_AFTER_SECONDS:
-            says = f"Its worker {intent.taken_by} has been silent for {since_says(silent)}."
+            who_has_it = process_says(intent.taken_by) or f"worker {intent.taken_by}"
+            says = f"Its {who_has_it.removeprefix('a ')} has been silent for {since_says(silent)}."
             if missing := who().says(now):
                 return Waiting(f"{says} {missing} Nobody goes on with it until one is there.", START_A_WORKER, True)
             return Waiting(says, "After 30 s it is offered to another worker; nothing is lost.", True)
-        return Waiting(f"Taken by {intent.taken_by}, attempt {intent.attempts}.", "", False)
+        return Waiting(f"Taken {by(intent.taken_by)}, attempt {intent.attempts}.", "", False)
     return None

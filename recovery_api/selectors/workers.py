@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -43,7 +43,13 @@ class Presence:
 
 def worker_presence(now: datetime) -> Presence:
     """Who is there now. `seen_at` is the control database's time; a clock that jumped counts as silence."""
-    rows = list(Worker.objects.order_by("-seen_at").values_list("queues", "seen_at", "stopping_at")[:200])
+    return presence_of(
+        list(Worker.objects.order_by("-seen_at").values_list("queues", "seen_at", "stopping_at")[:200]), now
+    )
+
+
+def presence_of(rows: Sequence[tuple[list[str], datetime, datetime | None]], now: datetime) -> Presence:
+    """Who is there, of rows of queues, seen_at and stopping_at, the last seen first."""
     there = [queues for queues, seen_at, stopping in rows if abs(now - seen_at) <= HEARD_WITHIN and stopping is None]
     return Presence(len(there), rows[0][1] if rows else None, frozenset(_flat(there)))
 

@@ -209,6 +209,14 @@ class AuditShape(serializers.Serializer):
     finished_at = Moment()
 
 
+class LeftShape(serializers.Serializer):
+    """Somebody looked at what was found there, and left it as it is."""
+
+    by = serializers.CharField()
+    at = Moment()
+    reason = serializers.CharField()
+
+
 class FindingShape(serializers.Serializer):
     """Digests are hex. `coordinate` is in the source's spelling; position and ordinal are as held."""
 
@@ -225,6 +233,10 @@ class FindingShape(serializers.Serializer):
     is_acknowledged = maybe(serializers.BooleanField)
     history_digest = maybe(serializers.CharField)
     accepted_digest = maybe(serializers.CharField)
+    key = maybe(serializers.CharField, help_text="Of the committed event; null: no audit looked it up, or it has none.")
+    event_id = maybe(serializers.CharField, help_text="As `key`.")
+    committed_at = maybe(Moment, help_text="As the source says; as `key`.")
+    left = maybe(LeftShape)
 
 
 class ClassShape(serializers.Serializer):

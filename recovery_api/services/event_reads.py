@@ -16,6 +16,7 @@ from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.domain.images import KEY_CHARACTERS
 from recovery_api.models import LIVE_STATES, EventContent, EventKind, ImageAudit, Intent, IntentAction, Pipeline
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.findings import event_content_get, sink_contents_of
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
 
@@ -29,20 +30,30 @@ def event_read_request(
 ) -> Intent:
     """An intent to read this event at both ends, content included; the live one where somebody asked already.
 
-    Either way it stands in the timeline that `actor` asked.
+    Either way it stands in the timeline that `actor` asked, and to whom that applies the contents are shown.
     """
     arguments = {"lane": lane, **coordinate_as_row(coordinate)}
     with transaction.atomic():
         Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.pk)
-        _log(pipeline, lane, coordinate, f"{subject(actor)} asked to read the event at", actor, now)
-        live = Intent.objects.filter(
+        intent = Intent.objects.filter(
             action=IntentAction.EVENT_READ, pipeline=pipeline, arguments=arguments, state__in=LIVE_STATES
-        ).first()
-        if live is not None:
-            return live
-        return intent_create(
+        ).first() or intent_create(
             IntentAction.EVENT_READ, actor=actor, now=now, pipeline=pipeline, arguments=arguments, wake=wake
         )
+        _log_event(intent, f"{subject(actor)} asked to read the event at", actor, now)
+    return intent
+
+
+def event_content_look(intent: Intent, *, actor: str, now: datetime) -> None:
+    """Writes in the timeline that `actor` looks at what somebody else's reading of an event brought.
+
+    Raises: NotFound where nothing of it is kept.
+    """
+    content = event_content_get(intent.pk)
+    if content.intent.action != IntentAction.EVENT_READ:
+        raise NotFound(f"The event read by {intent.pk}", "the control database", "Read the event again.")
+    says = f"{subject(actor)} looked at what {subject(content.intent.created_by)} had read of the event at"
+    _log_event(content.intent, says, actor, now)
 
 
 def image_value_request(image: ImageAudit, number: int, *, actor: str, now: datetime, wake: bool = True) -> Intent:
@@ -63,17 +74,33 @@ def image_value_request(image: ImageAudit, number: int, *, actor: str, now: date
         )
 
 
-def event_read_record(intent: Intent, found: Mapping[str, Any], content: bytes | None, now: datetime) -> None:
-    """Ends the intent with what both ends say; the content lies apart, where roles are asked first.
+def event_read_record(
+    intent: Intent,
+    found: Mapping[str, Any],
+    content: bytes | None,
+    now: datetime,
+    sink_contents: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Ends the intent with what both ends say; the contents lie apart, where roles are asked first.
 
     Raises: Refused where the intent is no longer ours.
     """
     with transaction.atomic():
-        if content is not None:
-            EventContent.objects.update_or_create(
-                intent=intent, defaults={"body": content, "kept_until": now + KEPT_FOR}
-            )
+        if content is not None or sink_contents:
+            sink_body = json.dumps(list(sink_contents), ensure_ascii=False).encode() if sink_contents else None
+            kept = {"body": content, "sink_body": sink_body, "kept_until": now + KEPT_FOR}
+            EventContent.objects.update_or_create(intent=intent, defaults=kept)
         intent_finish(intent, found, now)
+
+
+def event_sink_content_taken(content: EventContent, *, actor: str, now: datetime) -> list[dict[str, Any]]:
+    """What the sink holds of an event that was read, cut as it was; that `actor` took it stands in the timeline.
+
+    Raises: NotFound where it held nothing, or that was purged.
+    """
+    rows = sink_contents_of(content)
+    _log_event(content.intent, f"{subject(actor)} took what the sink holds of the event at", actor, now)
+    return rows
 
 
 def event_content_downloaded(content: EventContent, *, actor: str, now: datetime) -> None:
@@ -86,9 +113,8 @@ def event_content_downloaded(content: EventContent, *, actor: str, now: datetime
         says = f"{subject(actor)} downloaded what source and target hold of a key, {len(content.body)} bytes."
         _log_key(content.intent.pipeline, given, says, actor, now)
         return
-    coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     says = f"{subject(actor)} downloaded {len(content.body)} bytes of the event at"
-    _log(content.intent.pipeline, given["lane"], coordinate, says, actor, now)
+    _log_event(content.intent, says, actor, now)
 
 
 def sample_contents_keep(intent: Intent, starts: Sequence[Mapping[str, Any]], now: datetime) -> None:
@@ -129,13 +155,16 @@ def _log_key(pipeline: Pipeline, about: Mapping[str, Any], says: str, actor: str
     event_append(EventKind.CONTENT_READ, actor=actor, now=now, says=says, pipeline=pipeline, data=dict(about))
 
 
-def _log(pipeline: Pipeline, lane: str, coordinate: Coordinate, says: str, actor: str, now: datetime) -> None:
-    spelled = coordinate_format(coordinate, source_spelling(pipeline.source))
+def _log_event(intent: Intent, says: str, actor: str, now: datetime) -> None:
+    """The event's place and the reading; never a content."""
+    given, pipeline = intent.arguments, intent.pipeline
+    assert pipeline is not None
+    coordinate = Coordinate(int(given["position"]), int(given["ordinal"]))
     event_append(
         EventKind.CONTENT_READ,
         actor=actor,
         now=now,
-        says=f"{says} {spelled}.",
+        says=f"{says} {coordinate_format(coordinate, source_spelling(pipeline.source))}.",
         pipeline=pipeline,
-        data={"lane": lane, **coordinate_as_row(coordinate)},
+        data={**given, "intent": str(intent.pk)},
     )

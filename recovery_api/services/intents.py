@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
-from recovery_api.domain.actors import by, subject
+from recovery_api.domain.actors import by, process_says, subject
 from recovery_api.domain.errors import Frozen, Refused, TransientError, UnknownOption
 from recovery_api.domain.work import QUEUES, Urgency
 from recovery_api.models import (
@@ -247,7 +247,7 @@ def intents_sweep(now: datetime, heartbeat_limit: timedelta = HEARTBEAT_LIMIT) -
             if intent.attempts < IntentAction(intent.action).attempts:
                 offered += _held(intent).update(state=IntentState.QUEUED, not_before=None, woken_at=None)
                 continue
-            problem = f"{intent.attempts} workers took this and none ended it; the last was {intent.taken_by}"
+            problem = f"{intent.attempts} workers took this and none ended it; the last was {process_says(intent.taken_by) or intent.taken_by}"
             error_row = TransientError(problem=problem).as_row()
             _held(intent).update(state=IntentState.FAILED, error=error_row, finished_at=now)
             _tell_what_it_was_for(intent, error_row, now, actor="sweep")

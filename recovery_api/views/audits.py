@@ -20,6 +20,7 @@ from recovery_api.selectors.audits import audit_get, audit_list, audits_reading
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter, finding_list
+from recovery_api.selectors.findings_named import findings_shown
 from recovery_api.serializers.fields import Body, Choice, Flag, Name, Text
 from recovery_api.serializers.members import WideField
 from recovery_api.serializers.retention import EvidenceShape
@@ -132,6 +133,7 @@ class AuditFindings(ApiView):
             found,
             ("number",),
             lambda finding: finding_as_row(spelling, finding),
+            look_up=lambda findings: findings_shown(audit.pipeline, findings),
             **more,
             listed=audit.listed_count,
             evidence=row["evidence"],

@@ -14,6 +14,7 @@ from recovery_api.rows import finding_as_row, plan_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import plan_listing
+from recovery_api.selectors.findings_named import findings_shown
 from recovery_api.selectors.plans import plan_get, plan_list
 from recovery_api.serializers.fields import Body, Choice, Name, Text
 from recovery_api.serializers.members import WideField
@@ -109,6 +110,7 @@ class PlanFindings(ApiView):
             found,
             ("number",),
             lambda finding: finding_as_row(spelling, finding),
+            look_up=lambda findings: findings_shown(plan.pipeline, findings),
             plan=str(plan.id),
             listed=plan.listed_count,
         )

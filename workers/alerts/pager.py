@@ -27,6 +27,7 @@ from recovery_api.selectors.alerts import evaluated_at
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.destinations import deliveries_due, deliveries_overdue
 from recovery_api.services.alerts import Evaluated, alerts_evaluate, alerts_forget
+from recovery_api.services.health import parts_reached
 from workers.alerts.delivering import Deliverer, resolved
 from workers.alerts.reaching import reached_get
 from workers.alerts.sending import Sender
@@ -119,6 +120,7 @@ class Pager:
         """None: another pager was at it."""
         if time.monotonic() - self._reached_at >= REACHED_EVERY_SECONDS:
             self._reached, self._reached_at = reached_get(), time.monotonic()
+            parts_reached(self._reached)
         newest = _newest_event()
         began = time.monotonic()
         found = alerts_evaluate(self._reached, KIT_VERSION)

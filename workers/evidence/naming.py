@@ -1,6 +1,6 @@
-"""What people call an owed event by: the event id and the time that the source has of it.
+"""What people call an owed event by: the event id, the key and the time that the source has of it.
 
-A verdict needs neither, so no reading brings them. They are looked up once, when an owed event is first seen, in the
+A verdict needs none of them, so no reading brings them. They are looked up once, when an owed event is first seen, in the
 reading's own snapshot; and only where that is cheap: an outage leaves few stretches, and what lies beyond the first
 rows of them has its coordinate alone.
 """
@@ -28,12 +28,12 @@ ROWS = 2_000
 
 PLACE = ["position", "ordinal"]
 SAME = [*PLACE, "digest"]
-SHOWN = ["event_id", "committed_at"]
+SHOWN = ["event_id", "key", "committed_at"]
 NAMED = pa.schema([schemas.HISTORY.field(name) for name in [*PLACE, "payload_digest", *SHOWN]])
 
 
 def owed_named(spec: MeetSpec, items: pa.Table, history: pa.Table, lane: str) -> pa.Table:
-    """`items` (schemas.ITEM), the owed ones of them with event id and commit time where the source has them."""
+    """`items` (schemas.ITEM), the owed ones of them with event id, key and commit time where the source has them."""
     is_bare = pc.and_(items["event_id"].is_null(), items["committed_at"].is_null())
     is_owed = pc.and_(pc.equal(items["word"], ItemWord.LOST.value), pc.invert(items["is_content_gone"]))
     bare = items.filter(pc.and_(is_owed, is_bare))

@@ -16,6 +16,41 @@
     }, function () { button.textContent = "select it by hand"; });
   });
 
+  /* A coordinate is copied by a click on it, and said to be; by hand, one click selects all of it. */
+  document.addEventListener("click", function (event) {
+    var code = event.target.closest("code[data-copy]");
+    if (!code || !navigator.clipboard) return;
+    navigator.clipboard.writeText(code.dataset.copy).then(function () {
+      code.classList.add("copied");
+      said("Copied " + code.dataset.copy);
+      window.setTimeout(function () { code.classList.remove("copied"); }, 1500);
+    }, function () { /* it is selected: copy it by hand */ });
+  });
+  function said(text) {
+    var region = document.getElementById("said");
+    if (region) region.textContent = text;
+  }
+
+  /* Where a form was sent from is where its page is gone on with, when the answer is that page again. */
+  document.addEventListener("submit", function (event) {
+    var form = event.target, section = form.closest("[aria-labelledby]");
+    if (form.method !== "post" || !section) return;
+    var place = { path: window.location.pathname, id: section.getAttribute("aria-labelledby"), at: Date.now() };
+    try { window.sessionStorage.setItem("fencepost-work", JSON.stringify(place)); } catch (error) { /* then the page begins at its top */ }
+  });
+  function workGoOn() {
+    var place = null;
+    try {
+      place = JSON.parse(window.sessionStorage.getItem("fencepost-work"));
+      window.sessionStorage.removeItem("fencepost-work");
+    } catch (error) { return; }
+    if (!place || place.path !== window.location.pathname || Date.now() - place.at > 60000) return;
+    var heading = document.getElementById(window.location.hash.slice(1) || place.id);
+    if (!heading || document.querySelector('[aria-invalid="true"]')) return;
+    if (!heading.hasAttribute("tabindex")) heading.setAttribute("tabindex", "-1");
+    heading.focus();
+  }
+
   /* A form marked data-once is sent once; coming back by the browser's history makes it usable again. */
   document.addEventListener("submit", function (event) {
     var form = event.target;
@@ -106,7 +141,7 @@
     wrong.scrollIntoView({ block: "center" });
   }
 
-  function begin() { keysBegin(); copyButtonsShow(document); chartsDraw(document); wrongFieldShow(); }
+  function begin() { keysBegin(); copyButtonsShow(document); chartsDraw(document); wrongFieldShow(); workGoOn(); }
   if (document.readyState === "complete") begin(); else window.addEventListener("load", begin);
   document.addEventListener("htmx:load", function (event) { copyButtonsShow(event.target); chartsDraw(event.target); });
 })();

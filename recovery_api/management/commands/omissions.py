@@ -19,10 +19,11 @@ from recovery_api.management.lines import omission_lines, preview_lines
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Pipeline
 from recovery_api.omission_rows import omission_as_row, preview_as_row
-from recovery_api.rows import intent_as_row
+from recovery_api.rows import intent_as_row, left_as_row
 from recovery_api.selectors.ends import pipeline_get, source_spelling
 from recovery_api.selectors.findings import FindingFilter
 from recovery_api.selectors.omissions import omission_list, preview_get
+from recovery_api.services.findings_left import finding_leave
 from recovery_api.services.omission_previews import export_preview, omissions_preview, preview_confirm
 from recovery_api.services.omissions import omission_acknowledge, omission_withdraw, omissions_withdraw
 
@@ -30,7 +31,7 @@ FILE_LIMIT_BYTES = 256 * 2**20
 
 
 class Command(FencepostCommand):
-    help = "Acknowledged omissions: events that are never to be delivered, each with its reason."
+    help = "Acknowledged omissions: events that are never to be delivered, each with its reason; and findings that are left."
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="what", required=True)
@@ -42,6 +43,11 @@ class Command(FencepostCommand):
         one.add_argument("coordinate", help="in the source's spelling; write a negative one after --")
         one.add_argument("--lane", default=SINGLE_LANE, help=f"its lane (default {SINGLE_LANE})")
         _reason_arguments(one)
+        left = subcommand_add(subparsers, "leave", "leave what was found at a coordinate as it is, with a reason")
+        left.add_argument("pipeline")
+        left.add_argument("coordinate", help="in the source's spelling; write a negative one after --")
+        left.add_argument("--lane", default=SINGLE_LANE, help=f"its lane (default {SINGLE_LANE})")
+        left.add_argument("--reason", required=True, help="why it may stay as it is")
         back = subcommand_add(subparsers, "withdraw", "owe it again")
         back.add_argument("pipeline")
         back.add_argument("coordinate", nargs="?", help="in the source's spelling; write a negative one after --")
@@ -81,6 +87,11 @@ class Command(FencepostCommand):
         )
         row = omission_as_row(omission)
         return Shown(row, [*omission_lines([row]), "It stays lost, is listed apart, and is never sent."])
+
+    def _leave(self, pipeline: Pipeline, now: datetime, options: dict[str, Any]) -> Shown:
+        why = {"reason": options["reason"], "actor": options["actor"], "now": now, "lane": options["lane"]}
+        row = left_as_row(finding_leave(pipeline, options["coordinate"], **why))
+        return Shown(row, ["Left as it is. It changes no verdict: what is owed stays owed."])
 
     def _withdraw(self, pipeline: Pipeline, now: datetime, options: dict[str, Any]) -> Shown:
         if (options["act"] is None) == (options["coordinate"] is None):

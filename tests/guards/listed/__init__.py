@@ -25,6 +25,7 @@ from tests.guards.listed import (
     protocol,
     rights,
     schedules,
+    screen,
     storing,
     strategies,
     stretches,
@@ -63,4 +64,5 @@ GUARDS: tuple[Guard, ...] = (
     *images.GUARDS,
     *storing.GUARDS,
     *alerts.GUARDS,
+    *screen.GUARDS,
 )

@@ -28,15 +28,18 @@ def test_work_that_nobody_takes_says_so_and_what_to_do(pipeline, now, later):
 
 def test_a_worker_that_fell_silent_is_named(pipeline, now, later):
     intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/a", now)
-    assert "Taken by host/1/a" in intent_waiting(intent, later(seconds=3)).says
-    assert "host/1/a has been silent for 25 s" in intent_waiting(intent, later(seconds=25)).says
+    assert "Taken by a worker on host, attempt" in intent_waiting(intent, later(seconds=3)).says
+    assert "Its worker on host has been silent for 25 s" in intent_waiting(intent, later(seconds=25)).says
 
 
 def test_t18_a_process_that_died_with_the_work_and_no_worker_to_go_on_are_both_said(pipeline, now, later):
     intent = intent_take(audit_request(pipeline, actor="ada", now=now).id, "host/1/here", now)
     waiting = intent_waiting(intent, later(seconds=40))
     assert waiting.is_alone
-    assert "host/1/here has been silent for 40 s. No worker has been heard of. Nobody goes on with it" in waiting.says
+    assert (
+        "Its command on host has been silent for 40 s. No worker has been heard of. Nobody goes on with it"
+        in waiting.says
+    )
     assert "make worker" in waiting.remedy
     worker_say_present("host/2", ["spark", "default"], later(seconds=35))
     assert "offered to another worker" in intent_waiting(intent, later(seconds=40)).remedy

@@ -332,7 +332,7 @@ def test_delivery_of_a_pipeline_is_changed_on_its_page_to_a_free_sink_that_can_b
     says = "Pipeline orders changed: delivery, from the record itself to kit."
     assert says in admin.get("/pipelines/orders/").content.decode()
     form = edit(delivery="")
-    assert fields(form)["delivery"] == "kit" and "delivery" in [one.name for one in form.first_fields]
+    assert fields(form)["delivery"] == "kit" and "delivery" in [one.name for one in form.sections[0].fields]
     assert pipeline_get("orders").delivery is None
 
 

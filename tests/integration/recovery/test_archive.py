@@ -305,7 +305,7 @@ def test_what_is_gone_at_the_source_is_read_from_the_archive_by_who_may_read_con
     world = archived
     with_losses_purged(world)
     audit = world.audit()
-    run(event_read_request(world.pipeline, "0", Coordinate(2), actor="ada", now=timezone.now(), wake=False))
+    run(event_read_request(world.pipeline, "0", Coordinate(2), actor="operator", now=timezone.now(), wake=False))
     address = f"/event/?audit={audit.id}&lane=0&at=2"
     pages = {}
     for role in ("viewer", "operator"):

@@ -237,7 +237,9 @@ def test_the_page_offers_what_can_be_sent_to_and_registers_a_pair(ends: Pair, se
     client.force_login(User.objects.create_superuser("root"))
     form = client.get("/add/pipeline/").context["form"]
     assert [value for value, _ in form.fields["delivery"].choices] == ["", "kit"]
-    assert "delivery" in [field.name for field in form.later_fields]
+    assert [
+        (one.title, one.is_open) for one in form.sections if "delivery" in [field.name for field in one.fields]
+    ] == [("What is delivered into", False)]
     given = {"name": "orders-inbox", "source": "orders", "sink": "inbox", "delivery": "kit", "scope_kind": "every"}
     answer = client.post("/add/pipeline/", {**given, "do": "save"})
     assert answer.status_code == 400 and b"never passed a test" in answer.content

@@ -21,6 +21,7 @@ from recovery_api.domain.errors import BadInput, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from recovery_api.domain.kinds.postgresql_mapping import OPS
 from workers.connectors.postgresql.mapped_table import MappedTable
+from workers.connectors.protocols.record import CONTENT_CHARACTERS, CONTENT_ENTRIES, ContentSeen
 from workers.evidence import canonical
 from workers.evidence.schemas import BATCH, DIGEST
 
@@ -49,6 +50,25 @@ def read_content(
                 row = table.filter(table["op"].is_null()).to_pylist()[0]
                 raise op_unmapped(mapped, row["position"], row["ordinal"])
             yield from _batch(lane, table).to_batches()
+
+
+def contents_begin(
+    connection: psycopg.Connection[Any], mapped: MappedTable, coordinate: Coordinate
+) -> list[ContentSeen]:
+    """How the contents of the rows at one coordinate begin: cut by the server, so that a large one stays there."""
+    place = pa.table({"position": [coordinate.position], "ordinal": [coordinate.ordinal]})
+    raw = mapped.content_raw
+    columns = {
+        "start": sql.SQL("left({}, {})").format(raw, sql.Literal(CONTENT_CHARACTERS)),
+        "bytes": sql.SQL("octet_length({})::text").format(raw),
+    }
+    found: list[ContentSeen] = []
+    for _, held in _several(place, spans_pair=len(mapped.coordinate.components) > 1):
+        for table in _rows(connection, mapped, columns, held):
+            for row in table.slice(0, CONTENT_ENTRIES - len(found)).to_pylist():
+                size = int(row["bytes"] or 0)
+                found.append(ContentSeen(row["start"], size, size > len((row["start"] or "").encode())))
+    return found
 
 
 def coordinates_held(

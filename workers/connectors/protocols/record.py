@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from recovery_api.domain.conditions import UndisciplinedPath
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.restores import SinkMemory
 from workers.connectors.protocols.sink import AnySink
 from workers.connectors.readings import CoordinateRange, Reading, Width
@@ -54,6 +56,29 @@ class DividedRecord(Record, Protocol):
 
     def split(self, reading: Reading, lane: str, parts: int) -> list[CoordinateRange]:
         """About `parts` ranges with about equally many rows, which together cover the whole lane, open at both ends."""
+        ...
+
+
+CONTENT_ENTRIES, CONTENT_CHARACTERS = 5, 65_536
+"""Of the entries at one coordinate that a person looks at: so many, and of each content so much."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSeen:
+    """How the content of one accepted entry begins, as the record prints it. `text` None: it was accepted without one.
+    `bytes`: of all of it."""
+
+    text: str | None
+    bytes: int
+    is_cut: bool
+
+
+@runtime_checkable
+class ContentRecord(Record, Protocol):
+    """A record that may keep the contents of what it accepted, for a person to look at one event."""
+
+    def contents_at(self, reading: Reading, lane: str, coordinate: Coordinate) -> list[ContentSeen] | None:
+        """The entries at one coordinate, a few at most, each content cut to its beginning. None: it keeps no contents."""
         ...
 
 

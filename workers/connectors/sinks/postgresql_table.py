@@ -28,6 +28,7 @@ from recovery_api.domain.ledger.blocks import coordinate_after
 from recovery_api.domain.restores import SinkMemory
 from workers.connectors.postgresql.commit_evidence import subscriber_refuse
 from workers.connectors.postgresql.connection import Address, snapshot_kept, snapshot_open
+from workers.connectors.postgresql.content import contents_begin
 from workers.connectors.postgresql.coordinate_sql import CoordinateSql
 from workers.connectors.postgresql.extent import Extent, extent_read
 from workers.connectors.postgresql.flushing import durability_weaknesses, flush_wait
@@ -57,11 +58,12 @@ from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.postgresql.safe_frontier import snapshot_read
 from workers.connectors.postgresql.sample import newest_read
 from workers.connectors.postgresql.state_table import hash_of_key_text
-from workers.connectors.postgresql.table_reader import TableReader, schema_of
+from workers.connectors.postgresql.table_reader import TableReader, lane_check, schema_of
 from workers.connectors.protocols.appended import AppendAbility, AppendedNamespace, AppendedSink
 from workers.connectors.protocols.delivery import Answer
 from workers.connectors.protocols.fence import DrillableDelivery
 from workers.connectors.protocols.image import StateReading
+from workers.connectors.protocols.record import ContentRecord, ContentSeen
 from workers.connectors.readings import (
     BatchDigest,
     ConnectionReport,
@@ -257,6 +259,14 @@ class PostgresqlTable(StateBeside):
             columns += [*self._numbers(mapped, ["generation", "admitted_in"]), *self._shown(mapped)]
         return reader.read(range_, columns, schema_of(ACCEPTED, names))
 
+    def contents_at(self, reading: Reading, lane: str, coordinate: Coordinate) -> list[ContentSeen] | None:
+        if not self.options.get("content"):
+            return None
+        lane_check(lane)
+        mapped = TableReader(self.address, self.options, reading.handle).mapped
+        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+            return contents_begin(connection, mapped, coordinate)
+
     def read_later(
         self, reading: Reading, state: StateReading, lane: str, above: Coordinate | None
     ) -> Iterator[pa.RecordBatch]:
@@ -319,4 +329,8 @@ def _lane(extent: Extent) -> LaneReading:
 
 
 if TYPE_CHECKING:
-    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery]] = (PostgresqlTable, PostgresqlTable)
+    _is_checked: tuple[type[AppendedSink], type[DrillableDelivery], type[ContentRecord]] = (
+        PostgresqlTable,
+        PostgresqlTable,
+        PostgresqlTable,
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.archives import archived_says
 from recovery_api.domain.attestations import RELAY_DRAINED, attestations_stored
 from recovery_api.domain.capabilities import Capability
@@ -60,7 +61,7 @@ class AttestedDriver(Driver):
         self._move(
             RecoveryState.READING,
             EventKind.RECOVERY_TAKEN_OVER,
-            f"{self.intent.taken_by} goes on: part {self.recovery.batch_index + 1} is read again, and what landed of it "
+            f"{subject(self.intent.taken_by)} goes on: part {self.recovery.batch_index + 1} is read again, and what landed of it "
             "already is found there.",
         )
         self.part()

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from recovery_api.domain.actors import subject
 from recovery_api.domain.archives import archived_says
 from recovery_api.domain.claims import Word, settlement
 from recovery_api.domain.coordinates import Coordinate
@@ -81,7 +82,7 @@ class FencedDriver(Driver):
         self._move(
             RecoveryState.SETTLING,
             EventKind.RECOVERY_TAKEN_OVER,
-            f"{self.intent.taken_by} goes on from what the sink says: the claim is {reading.state}.",
+            f"{subject(self.intent.taken_by)} goes on from what the sink says: the claim is {reading.state}.",
         )
         then = settle_next(settlement(reading, generation), self._is_ours(reading.superseded_by))
         return self._go_on(then, reading, "found fired when it was settled")
