@@ -25,7 +25,7 @@ from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.images import ImageAudit
 from recovery_api.models.incidents import Incident
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
-from recovery_api.models.ledger import LedgerItem, LedgerLane
+from recovery_api.models.ledger import LedgerItem, LedgerLane, SettledItems
 from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
 from recovery_api.models.pipelines import Pipeline
 from recovery_api.models.plans import WAITING_STATES, Plan, PlanState
@@ -86,6 +86,7 @@ __all__ = [
     "RememberedAnswer",
     "Route",
     "Schedule",
+    "SettledItems",
     "Sink",
     "Source",
     "Token",
