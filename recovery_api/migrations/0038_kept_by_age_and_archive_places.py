@@ -1,4 +1,6 @@
-"""Settled items go by age and leave sums; image audits say since when their parts are gone."""
+"""Settled items go by age and leave sums; image audits say since when their parts are gone; a file of the archive says where
+it lies, unless that is the folder that is set for evidence.
+"""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -12,6 +14,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("imageaudit", "evidence_gone_at", models.DateTimeField(blank=True, null=True)),
+        migrations.AddField("archivepart", "place", models.TextField(blank=True, default="")),
         migrations.CreateModel(
             name="SettledItems",
             fields=[
