@@ -33,11 +33,11 @@ def image_as_row(image: ImageAudit) -> Row:
         "given": image.givens,
         "weaknesses": image.weaknesses,
         "gap": image.gap or None,
-        "keeps_base": bool(image.base_digest),
+        "keeps_base": bool(image.base_digest) and image.evidence_gone_at is None,
         "based_on": str(image.based_on_id) if image.based_on_id else None,
         "source_snapshot": image.source_snapshot,
         "sink_snapshot": image.sink_snapshot,
-        "evidence": {"uri": image.evidence_uri},
+        "evidence": {"uri": image.evidence_uri, "gone_at": time_as_text(image.evidence_gone_at)},
         "started_at": time_as_text(image.started_at),
         "finished_at": time_as_text(image.finished_at),
     }
@@ -73,6 +73,8 @@ def image_lines(row: Row) -> list[str]:
         said.append(f"The history is not whole: {row['gap']}.")
     if row["keeps_base"]:
         said.append("What the history gives each key is kept: a later comparison goes on from there.")
+    if row["evidence"]["gone_at"]:
+        said.append("What it found of each key is gone, by age; the figures stay.")
     said += [f"Weakness: {one}" for one in row["weaknesses"] if one not in row["says"]]
     said.append(f"Of what was delivered this says nothing: {command_line('pipelines', 'show', row['pipeline'])}")
     return said

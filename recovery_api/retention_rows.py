@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from recovery_api.domain.counts import number_says
+from recovery_api.domain.retention import PIECES, Piece
 from recovery_api.models import Audit, Pipeline, Plan
-from recovery_api.selectors.retention import Kept, ages_get, pipeline_kept
+from recovery_api.selectors.retention import Kept, ages_get, pipeline_kept, settled_gone
 
 Row = dict[str, Any]
 SHOWN = 20
@@ -33,6 +35,7 @@ def retention_as_row(pipeline: Pipeline, now: datetime) -> Row:
         "pinned": len(pinned),
         "gone": len(gone),
         "last_gone_at": max(gone).isoformat() if gone else None,
+        "settled_gone": settled_gone(pipeline),
         "pins": [_pin_as_row(one, says) for one, says in pinned[:SHOWN]],
     }
 
@@ -47,16 +50,17 @@ def _pin_as_row(one: Kept, says: str) -> Row:
 
 
 def retention_shown(pipeline: Pipeline, now: datetime) -> Row:
-    """The same for the pipeline's page, with moments as moments."""
+    """The same for the pipeline's page, with moments as moments. `has_page`: there is a page of it."""
     row = retention_as_row(pipeline, now)
     row["last_gone_at"] = row["last_gone_at"] and datetime.fromisoformat(row["last_gone_at"])
     for one in row["pins"]:
         one["ended_at"] = datetime.fromisoformat(one["ended_at"])
+        one["has_page"], one["piece"] = one["piece"] != Piece.IMAGE, PIECES[Piece(one["piece"])]
     return row
 
 
 def keeping_says(kept: Kept | None, now: datetime) -> str:
-    """Of an audit's or a plan's parts, in a sentence: gone since when, pinned by what, or kept until when."""
+    """Of one's parts, in a sentence: gone since when, pinned by what, or kept until when."""
     if kept is None:
         return "It wrote no parts."
     if kept.gone_at is not None:
@@ -73,8 +77,11 @@ def retention_lines(row: Row) -> list[str]:
     lines = [
         f"{row['pipeline']}: parts of evidence are kept for {row['evidence_days']:,} days, rows of finished work for "
         f"{row['records_days']:,}, the history for {row['history_days']:,}.",
-        f"  {row['kept']:,} audits and plans have parts, {row['pinned']:,} of them pinned; {row['gone']:,} had.",
+        f"  {row['kept']:,} audits, plans and image audits have parts, {row['pinned']:,} of them pinned; {row['gone']:,} had.",
     ]
+    if row["settled_gone"]:
+        went = number_says(row["settled_gone"], "settled item of the ledger went", "settled items of the ledger went")
+        lines.append(f"  {went} by age; their count and the sum of their digests stay.")
     lines += [f"  {one['piece']} {one['id']} of {one['ended_at'][:16]}: {one['says']}" for one in row["pins"]]
     if row["pinned"] > len(row["pins"]):
         lines.append(f"  {row['pinned'] - len(row['pins']):,} more are pinned.")

@@ -56,7 +56,10 @@ def bucket_served() -> Iterator[Bucket]:
         given = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
         client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", **given)
         client.create_bucket(Bucket=BUCKET)
-        yield Bucket(url_of(port), client)
+        served = Bucket(url_of(port), client)
+        for name in served.names():  # moto's buckets are the process's: an earlier test's
+            served.delete(name)
+        yield served
     finally:
         server.stop()
 

@@ -60,11 +60,15 @@ class Unusable(StrEnum):
     )
     AWAY = (
         "file gone",
-        "in a file of the archive that cannot be read: it was deleted, or its folder is away",
-        "Put the file back, or mount the folder again.",
+        "in a file of the archive that cannot be read: it was deleted, or its folder is away, or its bucket is not set any more",
+        "Put the file back, mount the folder again, or set the bucket that it lies in.",
     )
     EXPIRED = "expired", "in a file of the archive that was deleted when its time was over", ""
-    ABSENT = "not in the archive", "not in the archive: it came and went between two audits, or came in late", ""
+    ABSENT = (
+        "not in the archive",
+        "not in the archive: it came and went between two audits, came in late, or its file went long ago",
+        "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,10 @@ class Part:
     """One file: every event of the lane from `low` (inclusive; None: from the beginning) to `high` (exclusive) that an
     audit read, or that was imported.
 
-    `file`: its path. `digest`: the batch digest of its rows; `file_digest`: SHA-256 of its bytes, hex. `incarnation` and
+    `file`: where it lies, as it is reached. `digest`: the batch digest of its rows; `file_digest`: SHA-256 of its bytes, hex. `incarnation` and
     `mapping`: what it was read under. `read_to`: the first transaction number of the source that was not given out then;
-    None: it has none. `is_gone`: it was deleted when its time was over.
+    None: it has none. `is_gone`: it was deleted when its time was over. `is_elsewhere`: it lies in a bucket that is not the
+    one that is set, so nobody knows how it is reached.
     """
 
     lane: str
@@ -89,6 +94,7 @@ class Part:
     mapping: str
     read_to: int | None = None
     is_gone: bool = False
+    is_elsewhere: bool = False
 
 
 def part_unusable(part: Part, incarnation: str, mapping: str, read_to: int | None) -> Unusable | None:
@@ -108,7 +114,9 @@ def part_unusable(part: Part, incarnation: str, mapping: str, read_to: int | Non
         return Unusable.WENT_BACK
     if part.mapping != mapping:
         return Unusable.OTHERWISE
-    return Unusable.EXPIRED if part.is_gone else None
+    if part.is_gone:
+        return Unusable.EXPIRED
+    return Unusable.AWAY if part.is_elsewhere else None
 
 
 def parts_following(parts: Iterable[Part], rows_at_most: int, bytes_at_most: int) -> list[list[Part]]:

@@ -81,6 +81,26 @@ def url_below(url: str, *names: str) -> str:
     return "/".join([base.rstrip("/"), *names]) + mark + query
 
 
+def url_split(url: str) -> tuple[str, str]:
+    """A place and the name of an object there: what `url_below` put together.
+
+    >>> url_split("s3://bucket/archive/7/a.parquet?region=eu-west-1")
+    ('s3://bucket/archive/7?region=eu-west-1', 'a.parquet')
+    """
+    base, mark, query = url.partition("?") if url.startswith("s3://") else (url, "", "")
+    place, _, name = base.rpartition("/")
+    return place + mark + query, name
+
+
+def is_below(url: str, store: str) -> bool:
+    """Whether a place lies in this store.
+
+    >>> is_below("s3://bucket/a/7", "s3://bucket/a?region=x"), is_below("s3://bucket/ab", "s3://bucket/a")
+    (True, False)
+    """
+    return uri_of(url).startswith(f"{uri_of(store).rstrip('/')}/")
+
+
 def uri_of(url: str) -> str:
     """The place as rows and people have it: without how it is reached."""
     return url.partition("?")[0] if url.startswith("s3://") else url

@@ -96,7 +96,7 @@ OPTIONS = PipelineOptions(
         Option(
             "is_archived",
             "Whether each audit writes what it reads, contents included, to the archive, so that what the source drops can "
-            "still be sent. Contents then lie in the evidence folder, for archive_days.",
+            "still be sent. Contents then lie where evidence lies, for archive_days.",
             "boolean",
             False,
         ),

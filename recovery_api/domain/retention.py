@@ -22,17 +22,23 @@ class Piece(StrEnum):
     """A reading of its own, or the verification of a recovery: then it is its certificate's."""
     PLAN = "plan"
     """What an approval was given for. Once applied, it is its certificate's."""
+    IMAGE = "image"
+    """A comparison of the target with the history."""
+
+
+PIECES = {Piece.AUDIT: "audit", Piece.PLAN: "plan", Piece.IMAGE: "image audit"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The evidence parts of one audit or plan, and what rests on them.
+    """The evidence parts of one audit, plan or image audit, and what rests on them.
 
     `ended_at`: when the work ended that wrote them. `evidence_until`: until when the certificate that needs them says that its
     evidence lasts; None: it does not say, or none needs them, and age alone decides. `is_newest`: of its pipeline, among
     those of its sort. `of_certificate`: a finished recovery rests on them; `is_newest_certificate`: its pipeline's newest.
     `unfinished`: a recovery that is not finished goes by them; `is_waiting`: a plan that can still be approved or applied.
-    `of_open_item`: an open item was seen in them. `of_ledger`: the ledger, or the next audit, goes by them.
+    `of_open_item`: an open item was seen in them. `of_ledger`: the ledger, or the next audit, goes by them. `is_base`: the
+    next image audit reads the base that is kept with them.
     """
 
     piece: Piece
@@ -45,6 +51,7 @@ class Parts:
     is_waiting: bool = False
     of_open_item: bool = False
     of_ledger: bool = False
+    is_base: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """`evidence`: of parts. `records`: of the rows of audits, plans, intents and events. `history`: of its days."""
+    """`evidence`: of parts. `records`: of the rows of finished work and of settled items. `history`: of its days."""
 
     evidence: timedelta
     records: timedelta
@@ -71,7 +78,7 @@ EVENTS_KEPT_AT_LEAST = timedelta(days=30)
 SETTINGS: Mapping[str, tuple[int, int, str]] = {
     # setting -> days unless said, days at least, what is kept
     "FENCEPOST_EVIDENCE_DAYS": (90, 1, "parts of evidence"),
-    "FENCEPOST_RECORDS_DAYS": (400, 30, "rows of audits, plans, intents and events"),
+    "FENCEPOST_RECORDS_DAYS": (400, 30, "rows of finished work, of settled items and of the timeline"),
     "FENCEPOST_HISTORY_DAYS": (400, 32, "the history"),
 }
 DAYS_AT_MOST = 36_600
@@ -117,12 +124,13 @@ def parts_keep(parts: Parts, ages: Ages, now: datetime) -> Keeping:
 
 
 def _pins(parts: Parts) -> tuple[tuple[bool, str], ...]:
-    newest = "its pipeline has no newer audit" if parts.piece is Piece.AUDIT else "its pipeline has no newer plan"
+    newest = f"its pipeline has no newer {PIECES[parts.piece]}"
     return (
         (parts.unfinished, "a recovery that is not finished goes by them"),
         (parts.is_waiting, "the plan can still be approved or applied"),
         (parts.of_open_item, "an open item was seen in them"),
         (parts.of_ledger, "the ledger goes by them"),
         (parts.is_newest_certificate, "its pipeline's newest certificate rests on them"),
+        (parts.is_base, "the next image audit goes by the base that is kept with them"),
         (parts.is_newest, newest),
     )

@@ -25,7 +25,7 @@ from recovery_api.models.idempotency import RememberedAnswer
 from recovery_api.models.images import ImageAudit
 from recovery_api.models.incidents import Incident
 from recovery_api.models.intents import LIVE_STATES, Intent, IntentAction, IntentState
-from recovery_api.models.ledger import LedgerItem, LedgerLane
+from recovery_api.models.ledger import LedgerItem, LedgerLane, SettledItems
 from recovery_api.models.looking import LastLook, SavedFilter
 from recovery_api.models.omissions import AcknowledgedOmission, OmissionPreview, PreviewedOmission
 from recovery_api.models.pipelines import Pipeline
@@ -89,6 +89,7 @@ __all__ = [
     "Route",
     "SavedFilter",
     "Schedule",
+    "SettledItems",
     "Sink",
     "Source",
     "Token",

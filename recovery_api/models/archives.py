@@ -12,7 +12,8 @@ from recovery_api.models.pipelines import Pipeline
 class ArchivePart(models.Model):
     """One file: the lane's events from `low` (null: from the beginning) up to but not including `high`.
 
-    `file`: its name, in the pipeline's folder of the archive; a path where it was registered. `digest`: the batch digest of
+    `file`: its name. `place`: where it lies in a bucket, or in a folder that was named as a URL; "": in the pipeline's folder
+    of the archive, below the one that is set for evidence. `digest`: the batch digest of
     its rows; `file_digest`: SHA-256 of its bytes. `incarnation`, `mapping`: of the source, as it was read; `read_to`: the
     first transaction number of the source that was not given out then. `audit`: that wrote it; null: it was registered, by
     `registered_by`. `joined_at`: when its day was over and its file was made of that day's, or stayed alone; null: not yet.
@@ -29,6 +30,7 @@ class ArchivePart(models.Model):
     bytes = models.BigIntegerField()
     digest = models.TextField()
     file = models.TextField()
+    place = models.TextField(blank=True, default="")
     file_digest = models.CharField(max_length=64)
     incarnation = models.TextField()
     mapping = models.CharField(max_length=64)

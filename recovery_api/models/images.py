@@ -24,7 +24,7 @@ class ImageAudit(models.Model):
     """`counts`: how many keys are told as what (domain.images.ImageWord). `sample`: a few of each word: word, key, and the
     coordinate of its latest event. `gap`: why the history was not whole; "": it was, by itself or by a base. `base_digest`:
     what `Src` gave each key is kept at `evidence_uri`, for `base_incarnation` and `base_mapping`; "": it is not. `based_on`:
-    the image audit whose base was read.
+    the image audit whose base was read. `evidence_gone_at`: since when its parts are gone (domain.retention).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -46,6 +46,7 @@ class ImageAudit(models.Model):
     source_snapshot = models.TextField(blank=True, default="")
     sink_snapshot = models.TextField(blank=True, default="")
     evidence_uri = models.TextField(blank=True, default="")
+    evidence_gone_at = models.DateTimeField(null=True, blank=True)
     base_digest = models.CharField(max_length=64, blank=True, default="")
     base_incarnation = models.TextField(blank=True, default="")
     base_mapping = models.CharField(max_length=64, blank=True, default="")

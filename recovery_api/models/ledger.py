@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from recovery_api.domain.ledger.sums import EMPTY
 from recovery_api.domain.ledger.words import KEPT_AS_ROWS, SettledBy
 from recovery_api.models.audits import Audit
 from recovery_api.models.pipelines import Pipeline
@@ -133,3 +134,35 @@ class LedgerItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.word} at {self.lane}:{self.position}:{self.ordinal}"
+
+
+class SettledItems(models.Model):
+    """The settled items of a lane that went by age, added up: one row a word and by what they were settled.
+
+    `digests`: the sum of their digests (domain.ledger.sums). A settled item is committed and accepted, or neither any more, so
+    it adds nothing to what was committed less what was accepted: the open items alone balance that.
+    """
+
+    pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="settled_items")
+    lane = models.TextField()
+    word = models.CharField(max_length=20, choices=[(word, word) for word in ITEM_WORDS])
+    settled_by = models.CharField(max_length=20, choices=[(word, word) for word in SETTLED_WORDS])
+    count = models.BigIntegerField(default=0)
+    digests = models.TextField(default=EMPTY)
+    first_seen_at = models.DateTimeField()
+    last_settled_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pipeline", "lane", "word", "settled_by"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pipeline", "lane", "word", "settled_by"], name="settled_items_are_added_up_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(word__in=ITEM_WORDS) & Q(settled_by__in=SETTLED_WORDS),
+                name="settled_items_have_known_words",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.word} of lane {self.lane}, {self.settled_by}"

@@ -12,11 +12,13 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sum
 
 from recovery_api.domain.archives import Part, coordinate_before, mapping_digest, not_archived_says
 from recovery_api.domain.coordinates import Coordinate, coordinate_format
+from recovery_api.domain.evidence_places import is_below, place_parse, url_below, url_of
 from recovery_api.domain.kinds import deciding
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import AcknowledgedOmission, ArchivePart, Audit, LedgerItem, LedgerLane, Pipeline, Source
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.evidence_places import store_url
 
 FOLDER = "archive"
 LOOKED_AT = 20
@@ -24,8 +26,25 @@ LOOKED_AT = 20
 
 
 def archive_folder(pipeline_id: int) -> Path:
-    """Where the pipeline's archive lies: a folder of its own in the evidence folder."""
+    """Where the pipeline's archive lies unless a store is set by its URL: a folder of its own in the evidence folder."""
     return Path(settings.FENCEPOST_EVIDENCE_DIR) / FOLDER / str(pipeline_id)
+
+
+def archive_url(pipeline_id: int) -> str:
+    """Where new files of the pipeline's archive are put: a place of its own in the store of evidence."""
+    return url_below(store_url(), FOLDER, str(pipeline_id))
+
+
+def place_url(row: ArchivePart) -> str:
+    """Where the part's file lies, as it is reached now."""
+    return url_of(row.place, store_url()) if row.place else str(archive_folder(row.pipeline_id))
+
+
+def is_at_hand(url: str) -> bool:
+    """Whether files there can be looked for here. A folder may lie on another machine, or not be mounted; of a bucket that
+    is not the one that is set nobody knows how it is reached."""
+    place = place_parse(url)
+    return Path(place.path).is_dir() if place.is_folder else is_below(url, store_url())
 
 
 def is_archived(pipeline: Pipeline) -> bool:
@@ -50,7 +69,7 @@ def is_asked(pipeline: Pipeline) -> bool:
 
 
 def part_make(row: ArchivePart) -> Part:
-    low = None
+    low, url = None, place_url(row)
     if row.low_position is not None and row.low_ordinal is not None:
         low = Coordinate(row.low_position, row.low_ordinal)
     return Part(
@@ -60,12 +79,13 @@ def part_make(row: ArchivePart) -> Part:
         row.rows,
         row.bytes,
         row.digest,
-        str(archive_folder(row.pipeline_id) / row.file),
+        url_below(url, row.file),
         row.file_digest,
         row.incarnation,
         row.mapping,
         int(row.read_to) if row.read_to else None,
         row.gone_at is not None,
+        is_elsewhere=not (place_parse(url).is_folder or is_at_hand(url)),
     )
 
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Drill, Pipeline, Sink
+from recovery_api.models import Drill, DrillState, Pipeline, Sink
 
 
 def drill_list(sink: Sink | None = None) -> QuerySet[Drill]:
@@ -27,6 +27,19 @@ def drill_get(drill_id: UUID | str) -> Drill:
     if found is None:
         raise NotFound(f"Drill {drill_id}", "the control database", "")
     return found
+
+
+def drills_unneeded(before: datetime) -> QuerySet[Drill]:
+    """Those that ended before `before`, without the newest of their sink: asked for in full, ended, and passed in full."""
+    ended = Drill.objects.exclude(state=DrillState.REQUESTED)
+    newest = (
+        Drill.objects.filter(names=[]).order_by("sink_id", "-requested_at"),
+        ended.exclude(state=DrillState.NOT_APPLICABLE).order_by("sink_id", "-finished_at"),
+        ended.filter(names=[], state=DrillState.PASSED).order_by("sink_id", "-finished_at"),
+        ended.order_by("sink_id", "-finished_at"),
+    )
+    kept = {key for rows in newest for key in rows.distinct("sink_id").values_list("pk", flat=True)}
+    return ended.filter(finished_at__lt=before).exclude(pk__in=kept).order_by("finished_at")
 
 
 def passed_at(sink: Sink) -> datetime | None:

@@ -68,5 +68,5 @@ def image_newest(pipeline: Pipeline) -> ImageAudit | None:
 
 def image_base(pipeline: Pipeline) -> ImageAudit | None:
     """The newest image audit that kept what the history gives each key, as source and target are mapped now."""
-    found = image_list(pipeline).exclude(base_digest="").filter(base_mapping=image_mapping(pipeline))
-    return found.first()
+    kept = image_list(pipeline).filter(evidence_gone_at__isnull=True).exclude(base_digest="")
+    return kept.filter(base_mapping=image_mapping(pipeline)).first()

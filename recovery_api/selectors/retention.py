@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Sum
 
 from recovery_api.domain.retention import SETTINGS, Ages, Keeping, Parts, Piece, ages_parse, parts_keep
 from recovery_api.models import (
@@ -16,6 +16,7 @@ from recovery_api.models import (
     ArchivePart,
     Audit,
     Event,
+    ImageAudit,
     LedgerItem,
     LedgerLane,
     LedgerReading,
@@ -24,7 +25,9 @@ from recovery_api.models import (
     PlanState,
     Recovery,
     RecoveryState,
+    SettledItems,
 )
+from recovery_api.selectors.images import image_mapping
 
 COMPUTING = (PlanState.DRAFT, PlanState.COMPUTING)
 
@@ -35,13 +38,14 @@ AUDIT_LEFT_OUT = (
     *(f"recovery__{name}" for name in RECOVERY_LEFT_OUT),
 )
 PLAN_LEFT_OUT = ("conditions", "samples", "pins", "batch", "frontier")
+IMAGE_LEFT_OUT = ("sample", "counts", "weaknesses", "givens", "frontier")
 CERTIFIED = Recovery.objects.filter(state=RecoveryState.FINISHED).exclude(certificate_digest="")
 OPEN = LedgerItem.objects.filter(settled_at__isnull=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One audit or plan with parts. `gone_at`: since when they are gone."""
+    """One audit, plan or image audit with parts. `gone_at`: since when they are gone."""
 
     id: UUID
     pipeline_id: int
@@ -79,6 +83,31 @@ def evidence_kept(audits: QuerySet[Audit], plans: QuerySet[Plan]) -> list[Kept]:
         is_of_ledger=_of_ledger(),
     ).prefetch_related(Prefetch("recoveries", Recovery.objects.defer(*RECOVERY_LEFT_OUT)))
     return [*map(_audit_kept, found), *map(_plan_kept, planned)]
+
+
+def images_kept(images: QuerySet[ImageAudit]) -> list[Kept]:
+    """Of these image audits those that wrote parts, with what rests on each."""
+    newer = _newer(ImageAudit.objects.exclude(evidence_uri=""), "finished_at")
+    newer_base = _newer(ImageAudit.objects.exclude(base_digest=""), "finished_at")
+    newer_base = newer_base.filter(base_mapping=OuterRef("base_mapping"))
+    found = images.exclude(evidence_uri="").annotate(has_newer=Exists(newer), has_newer_base=Exists(newer_base))
+    found = found.select_related("pipeline__source", "pipeline__sink").defer(*IMAGE_LEFT_OUT)
+    return [
+        Kept(
+            one.pk,
+            one.pipeline_id,
+            one.evidence_uri,
+            Parts(Piece.IMAGE, one.finished_at, is_newest=not one.has_newer, is_base=_is_base(one)),
+            one.evidence_gone_at,
+        )
+        for one in found
+    ]
+
+
+def _is_base(image: Any) -> bool:
+    """Whether the next image audit would go by it: the newest base of source and target as they are mapped now."""
+    is_newest = bool(image.base_digest) and not image.has_newer_base
+    return is_newest and image.base_mapping == image_mapping(image.pipeline)
 
 
 def _newer(rows: QuerySet[Any], moment: str) -> QuerySet[Any]:
@@ -162,4 +191,10 @@ def pipeline_kept(pipeline: Pipeline) -> list[Kept]:
     """Everything of the pipeline that has or had parts, newest first."""
     audits = Audit.objects.filter(pipeline=pipeline).order_by("-finished_at")
     plans = Plan.objects.filter(pipeline=pipeline).order_by("-created_at")
-    return sorted(evidence_kept(audits, plans), key=lambda one: one.parts.ended_at, reverse=True)
+    found = [*evidence_kept(audits, plans), *images_kept(ImageAudit.objects.filter(pipeline=pipeline))]
+    return sorted(found, key=lambda one: one.parts.ended_at, reverse=True)
+
+
+def settled_gone(pipeline: Pipeline) -> int:
+    """How many settled items went by age."""
+    return SettledItems.objects.filter(pipeline=pipeline).aggregate(gone=Sum("count"))["gone"] or 0

@@ -29,6 +29,7 @@ class ImageNamedShape(serializers.Serializer):
 
 class ImageEvidenceShape(serializers.Serializer):
     uri = serializers.CharField(help_text="Where every finding lies, as Parquet.")
+    gone_at = maybe(Moment, help_text="Since when its parts are gone, by age; figures stay.")
 
 
 class ImageShape(serializers.Serializer):

@@ -12,9 +12,17 @@ from django.db import transaction
 from recovery_api.domain.actors import subject
 from recovery_api.domain.archives import Part
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.domain.evidence_places import uri_of, url_split
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import ArchivePart, Audit, EventKind, Intent, IntentAction, Pipeline
-from recovery_api.selectors.archives import archive_folder, archive_token, incarnations_seen, parts_expired
+from recovery_api.selectors.archives import (
+    archive_folder,
+    archive_token,
+    incarnations_seen,
+    is_at_hand,
+    parts_expired,
+    place_url,
+)
 from recovery_api.services.blocks import blocks_forget
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_create, intent_finish
@@ -37,20 +45,21 @@ def archive_record(pipeline: Pipeline, audit: Audit, parts: Iterable[Part], toke
     return True
 
 
-def archive_expire(now: datetime, delete: Callable[[Path], None]) -> int:
-    """How many files went because their time was over. `delete` takes one away; that it is away already is no error.
+def archive_expire(now: datetime, delete: Callable[[str, str], None]) -> int:
+    """How many files went because their time was over. `delete` takes one away, by place and name; that it is away already is
+    no error.
 
-    What an open item needs stays, for as long as it does. Raises: OSError where a file cannot be deleted; its row stays.
+    What an open item needs stays, for as long as it does. Raises: what `delete` raises where a file cannot be deleted; its
+    row stays.
     """
     count = 0
-    for pipeline_id in parts_expired(now).order_by().values_list("pipeline", flat=True).distinct():
-        folder = archive_folder(pipeline_id)
-        if not folder.is_dir():  # on another machine, or not mounted: nothing is known of its files here
-            continue
+    for pipeline_id, place in parts_expired(now).order_by().values_list("pipeline", "place").distinct():
         with transaction.atomic():
             Pipeline.objects.select_for_update(no_key=True).get(pk=pipeline_id)  # no item is opened meanwhile
-            for row in parts_expired(now).filter(pipeline=pipeline_id)[:AT_ONCE]:
-                delete(folder / row.file)
+            for row in parts_expired(now).filter(pipeline=pipeline_id, place=place)[:AT_ONCE]:
+                if not is_at_hand(url := place_url(row)):
+                    break
+                delete(url, row.file)
                 row.gone_at, row.gone_because = now, EXPIRED
                 row.save(update_fields=["gone_at", "gone_because"])
                 count += 1
@@ -122,6 +131,7 @@ def archive_register(intent: Intent, parts: Sequence[Part], files: Sequence[Mapp
 def _row(
     pipeline: Pipeline, part: Part, now: datetime, *, audit: Audit | None = None, registered_by: str = ""
 ) -> ArchivePart:
+    place, name = url_split(part.file)
     return ArchivePart(
         pipeline=pipeline,
         lane=part.lane,
@@ -132,7 +142,8 @@ def _row(
         rows=part.rows,
         bytes=part.bytes,
         digest=part.digest,
-        file=Path(part.file).name,
+        file=name,
+        place="" if place == str(archive_folder(pipeline.pk)) else uri_of(place),
         file_digest=part.file_digest,
         incarnation=part.incarnation,
         mapping=part.mapping,

@@ -11,8 +11,10 @@ from uuid import uuid4
 
 from recovery_api.domain.errors import EvidenceUnwritable
 from recovery_api.domain.evidence_places import Stored, uri_of, url_below
-from recovery_api.models import Audit, EvidencePlace, Plan, Recovery
+from recovery_api.models import Audit, EvidencePlace, ImageAudit, Plan, Recovery
 from recovery_api.selectors.evidence_places import store_url
+
+WITH_PARTS = (Audit, Plan, ImageAudit)
 
 
 def evidence_begin(sort: str, name: str, now: datetime) -> str:
@@ -37,11 +39,11 @@ def evidence_keep(stored: Stored, now: datetime, recovery: Recovery | None = Non
 def evidence_release(uris: Iterable[str], now: datetime) -> None:
     """Nothing rests on these any more: the sweep takes them away. In the transaction of the rows that rested on them.
 
-    What another audit or plan rests on stays; it goes with that.
+    What another audit, plan or image audit rests on stays; it goes with that.
     """
     asked = {uri for uri in uris if uri}
-    for rows in (Audit.objects, Plan.objects):
-        held = rows.filter(evidence_uri__in=asked, evidence_gone_at__isnull=True)
+    for model in WITH_PARTS:
+        held = model._default_manager.filter(evidence_uri__in=asked, evidence_gone_at__isnull=True)
         asked -= set(held.values_list("evidence_uri", flat=True))
     EvidencePlace.objects.filter(uri__in=asked, released_at__isnull=True).update(released_at=now)
     known = set(EvidencePlace.objects.filter(uri__in=asked).values_list("uri", flat=True))
@@ -51,8 +53,7 @@ def evidence_release(uris: Iterable[str], now: datetime) -> None:
 
 def evidence_left(uri: str) -> bool:
     """Takes back that the place is released, where a row still tells of it: it could not be taken away. Whether one does."""
-    audits = Audit.objects.filter(evidence_uri=uri).update(evidence_gone_at=None)
-    plans = Plan.objects.filter(evidence_uri=uri).update(evidence_gone_at=None)
-    if audits or plans:
+    told = sum(model._default_manager.filter(evidence_uri=uri).update(evidence_gone_at=None) for model in WITH_PARTS)
+    if told:
         EvidencePlace.objects.filter(uri=uri).update(released_at=None)
-    return bool(audits or plans)
+    return told > 0

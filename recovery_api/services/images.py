@@ -21,7 +21,7 @@ from recovery_api.services.frontiers import frontier_check
 from recovery_api.services.intents import intent_create, intent_finish
 
 KEPT_SCHEDULED = 50
-"""So many of a pipeline's scheduled image audits are kept, and every one that keeps a base."""
+"""So many of a pipeline's scheduled image audits are kept, and, until they go by age, all that keep a base."""
 
 
 def image_request(

@@ -9,22 +9,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from recovery_api.domain.retention import EVENTS_KEPT_AT_LEAST, Ages, Piece
 from recovery_api.models import (
     WAITING_STATES,
+    ArchivePart,
     Audit,
+    Drill,
     Event,
     EventKind,
     EvidencePlace,
     Finding,
+    ImageAudit,
     Intent,
     IntentState,
+    LedgerLane,
     Pipeline,
     Plan,
     PlanState,
@@ -33,10 +38,12 @@ from recovery_api.models import (
     RefusalCount,
     Upkeep,
 )
-from recovery_api.selectors.retention import Kept, audits_unneeded, evidence_kept
+from recovery_api.selectors.drills import drills_unneeded
+from recovery_api.selectors.retention import Kept, audits_unneeded, evidence_kept, images_kept
 from recovery_api.services.events import event_append
-from recovery_api.services.evidence_places import evidence_release
+from recovery_api.services.evidence_places import WITH_PARTS, evidence_release
 from recovery_api.services.gone import audits_delete, intents_delete
+from recovery_api.services.settled import settled_retire
 
 ACTOR = "retention"
 AT_ONCE = 1000
@@ -47,9 +54,15 @@ ENDED = (IntentState.DONE, IntentState.FAILED, IntentState.CANCELLED)
 
 
 class Retired(NamedTuple):
-    """What one sweep took out of the tables."""
+    """What one sweep took out of the tables. `items`: of the ledger, settled; `lanes`: of the ledger, as earlier epochs had
+    them; `archive`: what told of files of the archive that went."""
 
     events: int = 0
+    items: int = 0
+    lanes: int = 0
+    archive: int = 0
+    images: int = 0
+    drills: int = 0
     audits: int = 0
     plans: int = 0
     intents: int = 0
@@ -65,12 +78,13 @@ def upkeep_begin(name: str, now: datetime, every: timedelta) -> bool:
 
 
 def evidence_retire(now: datetime, ages: Ages) -> list[Kept]:
-    """The audits and plans whose parts go: they say by now that these are gone, and the parts are released."""
+    """The audits, plans and image audits whose parts go: they say by now that these are gone, and the parts are released."""
     old = Q(evidence_gone_at__isnull=True) & ~Q(evidence_uri="")
     before = now - ages.evidence
     keys = {
-        *Audit.objects.filter(old, finished_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
-        *Plan.objects.filter(old, created_at__lt=before).order_by().values_list("pipeline_id", flat=True).distinct(),
+        key
+        for rows in _with_old_parts(old, before)
+        for key in rows.order_by().values_list("pipeline_id", flat=True).distinct()
     }
     return [kept for key in sorted(keys) for kept in _pipeline_retire(key, old, before, now, ages)]
 
@@ -80,6 +94,11 @@ def records_retire(now: datetime, ages: Ages) -> Retired:
     before = now - max(ages.records, EVENTS_KEPT_AT_LEAST)
     return Retired(
         events=_events_retire(before, now),
+        items=settled_retire(before, AT_ONCE, AT_ONCE * ROUNDS),
+        lanes=_rounds(_lanes_old(before), partial(_lanes_delete, before)),
+        archive=_rounds(_archive_old(before), _deleter(ArchivePart)),
+        images=_rounds(_images_old(before), _deleter(ImageAudit)),
+        drills=_rounds(drills_unneeded(before), _deleter(Drill)),
         audits=_rounds(_audits_old(before), audits_delete),
         plans=_rounds(_plans_old(before), _plans_delete),
         intents=_rounds(_intents_old(before), intents_delete),
@@ -90,14 +109,21 @@ def _pipeline_retire(key: int, old: Q, before: datetime, now: datetime, ages: Ag
     """Marks what may go of one pipeline, under the lock that everything takes that could begin to rest on it."""
     with transaction.atomic():
         pipeline = Pipeline.objects.select_for_update(no_key=True).get(pk=key)
-        audits = Audit.objects.filter(old, pipeline=pipeline, finished_at__lt=before)
-        plans = Plan.objects.filter(old, pipeline=pipeline, created_at__lt=before)
-        gone = [one for one in evidence_kept(audits, plans) if not one.keeping(ages, now).stays]
-        ids = [one.id for one in gone]
-        Audit.objects.filter(pk__in=ids).update(evidence_gone_at=now)
-        Plan.objects.filter(pk__in=ids).update(evidence_gone_at=now)
+        audits, plans, images = (rows.filter(pipeline=pipeline) for rows in _with_old_parts(old, before))
+        found = [*evidence_kept(audits, plans), *images_kept(images)]
+        gone = [one for one in found if not one.keeping(ages, now).stays]
+        for model in WITH_PARTS:
+            model._default_manager.filter(pk__in=[one.id for one in gone]).update(evidence_gone_at=now)
         evidence_release([*(one.uri for one in gone), *_under_claims(gone)], now)
     return gone
+
+
+def _with_old_parts(old: Q, before: datetime) -> tuple[QuerySet[Audit], QuerySet[Plan], QuerySet[ImageAudit]]:
+    return (
+        Audit.objects.filter(old, finished_at__lt=before),
+        Plan.objects.filter(old, created_at__lt=before),
+        ImageAudit.objects.filter(old, finished_at__lt=before),
+    )
 
 
 def _under_claims(gone: Sequence[Kept]) -> list[str]:
@@ -156,6 +182,33 @@ def _events_retire(before: datetime, now: datetime) -> int:
     return total
 
 
+def _lanes_old(before: datetime) -> QuerySet[LedgerLane]:
+    """Lanes as they were known in an earlier epoch, or before that was void, and of which nobody decided anything."""
+    newer = LedgerLane.objects.filter(
+        pipeline=OuterRef("pipeline"), lane=OuterRef("lane"), read_at__gt=OuterRef("read_at")
+    )
+    found = LedgerLane.objects.filter(Exists(newer), read_at__lt=before, decided_at__isnull=True)
+    return found.order_by("read_at")
+
+
+def _archive_old(before: datetime) -> QuerySet[ArchivePart]:
+    """Of files that went those that are not the last of what they are of: the next audit goes on from where that ends."""
+    same = {name: OuterRef(name) for name in ("pipeline", "lane", "incarnation", "mapping")}
+    beyond = Q(high_position__gt=OuterRef("high_position")) | Q(
+        high_position=OuterRef("high_position"), high_ordinal__gt=OuterRef("high_ordinal")
+    )
+    later = ArchivePart.objects.filter(beyond, **same, audit__isnull=False)
+    newer = ArchivePart.objects.filter(pipeline=OuterRef("pipeline"), pk__gt=OuterRef("pk"))
+    found = ArchivePart.objects.filter(Exists(later), Exists(newer), gone_at__lt=before)
+    return found.order_by("gone_at")
+
+
+def _images_old(before: datetime) -> QuerySet[ImageAudit]:
+    """Those that another one followed, and without parts."""
+    newer = ImageAudit.objects.filter(pipeline=OuterRef("pipeline"), finished_at__gt=OuterRef("finished_at"))
+    return ImageAudit.objects.filter(Exists(newer), _without_parts(), finished_at__lt=before).order_by("finished_at")
+
+
 def _audits_old(before: datetime) -> QuerySet[Audit]:
     """Those that nothing rests on, superseded or void, followed by another one, and without parts."""
     newer = Audit.objects.filter(pipeline=OuterRef("pipeline"), finished_at__gt=OuterRef("finished_at"))
@@ -178,9 +231,9 @@ def _plans_old(before: datetime) -> QuerySet[Plan]:
 
 
 def _intents_old(before: datetime) -> QuerySet[Intent]:
-    """Finished work that no audit, drill or content is of."""
+    """Finished work that no audit, image audit, drill or content is of."""
     found = Intent.objects.filter(state__in=ENDED, finished_at__lt=before)
-    found = found.filter(audits__isnull=True, drill__isnull=True, content__isnull=True)
+    found = found.filter(audits__isnull=True, image__isnull=True, drill__isnull=True, content__isnull=True)
     return found.filter(Q(recovery__isnull=True) | Q(recovery__state=RecoveryState.FINISHED)).order_by("finished_at")
 
 
@@ -188,7 +241,7 @@ def _without_parts() -> Q:
     return Q(evidence_uri="") | Q(evidence_gone_at__isnull=False)
 
 
-def _rounds(old: QuerySet[Any], delete: Callable[[Sequence[UUID]], None]) -> int:
+def _rounds(old: QuerySet[Any], delete: Callable[[Sequence[Any]], Any]) -> int:
     total = 0
     for _ in range(ROUNDS):
         try:
@@ -201,6 +254,17 @@ def _rounds(old: QuerySet[Any], delete: Callable[[Sequence[UUID]], None]) -> int
         if len(ids) < AT_ONCE:
             break
     return total
+
+
+def _lanes_delete(before: datetime, ids: Sequence[int]) -> None:
+    """Under the lock under which audits are merged, and chosen once more: an epoch may have come back."""
+    keys = LedgerLane.objects.filter(pk__in=ids).values("pipeline")
+    list(Pipeline.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"))
+    LedgerLane.objects.filter(pk__in=_lanes_old(before).filter(pk__in=ids).values("pk")).delete()
+
+
+def _deleter(model: type[Model]) -> Callable[[Sequence[Any]], Any]:
+    return lambda ids: model._default_manager.filter(pk__in=ids).delete()
 
 
 def _plans_delete(ids: Sequence[UUID]) -> None:

@@ -19,14 +19,21 @@ from django.db import connection, models
 from django.utils import timezone
 
 from recovery_api.models import (
+    ArchivePart,
     Audit,
+    Drill,
+    DrillState,
     Event,
     EvidencePlace,
+    ImageAudit,
     Intent,
+    LedgerItem,
+    LedgerLane,
     Observation,
     Pipeline,
     Plan,
     PlanState,
+    SettledItems,
     Sink,
     Source,
 )
@@ -41,8 +48,26 @@ AGES = {"FENCEPOST_EVIDENCE_DAYS": 30, "FENCEPOST_RECORDS_DAYS": 90, "FENCEPOST_
 WITH_EVIDENCE = 50
 """So many of the pipelines write their evidence to a folder; the files of all would measure the disk."""
 OWED_EVERY, ASKED_EVERY, PLANNED_EVERY = 7, 7, 30
-"""Days between two times at which a pipeline is owed something; between two audits by hand; between two plans."""
-COUNTED = (Observation, Audit, Intent, Event, Plan, EvidencePlace)
+"""Days between two times at which a pipeline is owed something; between two audits, and comparisons, by hand; between two
+plans. A sink is drilled each day."""
+OWED = 3
+"""Events, which arrive by the next day."""
+ARCHIVED_DAYS = 3
+"""Of those that write evidence: a file of the archive a day."""
+COPIED = (
+    Observation,
+    Audit,
+    Intent,
+    Event,
+    Plan,
+    EvidencePlace,
+    ImageAudit,
+    Drill,
+    LedgerItem,
+    LedgerLane,
+    ArchivePart,
+)
+COUNTED = (*COPIED, SettledItems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +167,32 @@ def _templates_make(pipeline: Pipeline, at: datetime) -> None:
         intent=intent,
     )
     Plan.objects.create(pipeline=pipeline, state=PlanState.LAPSED, author="bench", created_at=at)
+    audit = Audit.objects.get()
+    image = {"status": "mismatch_free", "exit_code": 0, "says": "Mismatch-free at 42.", "keys_count": 400}
+    ImageAudit.objects.create(pipeline=pipeline, intent=intent, started_at=at, finished_at=at, **image)
+    drill = {"state": DrillState.PASSED, "requested_by": "bench", "requested_at": at, "finished_at": at}
+    Drill.objects.create(sink=pipeline.sink, intent=intent, **drill)
+    same: dict[str, Any] = {"pipeline": pipeline, "lane": "0", "epoch": "e"}
+    LedgerLane.objects.create(audit=audit, read_at=at, admitted_below=700, **same)
+    seen = {"first_audit": audit, "first_seen_at": at, "last_audit": audit, "last_seen_at": at}
+    LedgerItem.objects.create(position=0, word="lost", digest=b"d" * 32, **seen, **same)
+    file = {"rows": 1000, "bytes": 9000, "digest": "0:0:0:0", "file": "f", "file_digest": "f" * 64, "incarnation": "i"}
+    kept = {"mapping": "m", "audit": audit, "written_at": at, "expires_at": at}
+    ArchivePart.objects.create(pipeline=pipeline, lane="0", high_position=0, high_ordinal=0, **file, **kept)
     with connection.cursor() as cursor:
-        for model in COUNTED:
+        for model in COPIED:
             table = model._meta.db_table
             told = "WHERE kind = 'audit recorded'" if model is Event else ""
             cursor.execute(f"CREATE TEMPORARY TABLE year_{table} AS SELECT * FROM {table} {told}")
+    for made in (ArchivePart, LedgerItem, ImageAudit, Drill):
+        made._default_manager.all().delete()
+    LedgerLane.objects.all().delete()
 
 
 def _live(morning: datetime, day: int, audits: int, folder: Path) -> None:
     """One day of all pipelines: scheduled audits, some that find something owed, some by hand, some plans."""
     step = timedelta(days=1) / audits
-    at = "%(morning)s::timestamptz + n * %(step)s::interval + (p.id %% 60) * interval '1 second'"
+    at = _at("n")
     given = {"morning": morning, "step": step, "day": day, "folder": str(folder), "audits": audits}
     every = "generate_series(0, %(audits)s - 1) n"
     owed = f"(n = 0 AND (p.id + %(day)s) %% {OWED_EVERY} = 0)"
@@ -205,13 +245,90 @@ def _live(morning: datetime, day: int, audits: int, folder: Path) -> None:
         created_at=at,
         evidence_uri=f"{parts} THEN %(folder)s || '/plans/' || md5('p' || p.id || ({at})) ELSE '' END",
     )
-    written = Audit.objects.filter(finished_at__gte=morning).exclude(evidence_uri="").values_list("evidence_uri")
-    planned = Plan.objects.filter(created_at__gte=morning).exclude(evidence_uri="").values_list("evidence_uri")
-    uris = [uri for (uri,) in [*written, *planned]]
+    _live_beside(day, parts, given)
+    uris = [
+        uri
+        for rows in (
+            Audit.objects.filter(finished_at__gte=morning),
+            Plan.objects.filter(created_at__gte=morning),
+            ImageAudit.objects.filter(finished_at__gte=morning),
+        )
+        for (uri,) in rows.exclude(evidence_uri="").values_list("evidence_uri")
+    ]
     EvidencePlace.objects.bulk_create(EvidencePlace(uri=uri, begun_at=morning, kept_at=morning) for uri in uris)
     for uri in uris:
         Path(uri).mkdir(parents=True)
         Path(uri, "part-00000.parquet").write_bytes(b"")
+
+
+def _at(n: str) -> str:
+    """When a pipeline does what it does for the n-th time of the day."""
+    return f"%(morning)s::timestamptz + {n} * %(step)s::interval + (p.id %% 60) * interval '1 second'"
+
+
+def _live_beside(day: int, parts: str, given: Mapping[str, Any]) -> None:
+    """What is not an audit: comparisons and drills with their work, owed events that arrive by the next day, the archive."""
+    one, at = "(SELECT 0 AS n) one", _at("0")
+    first, last = (f"md5('a' || p.id || ({_at(n)}))::uuid" for n in ("0", "(%(audits)s - 1)"))
+    moments = dict.fromkeys(("created_at", "taken_at", "heartbeat_at", "finished_at"), at)
+    by_hand = f"(p.id + %(day)s) %% {ASKED_EVERY} = 0"
+    image, drill = (f"md5('{word}' || p.id || ({at}))::uuid" for word in ("image", "drill"))
+    _copied(Intent, one, given, by_hand, id=image, action="'image'", pipeline_id="p.id", **moments)
+    _copied(
+        ImageAudit,
+        one,
+        given,
+        by_hand,
+        id=image,
+        intent_id=image,
+        pipeline_id="p.id",
+        evidence_uri=f"{parts} THEN %(folder)s || '/images/' || {image} ELSE '' END",
+        **dict.fromkeys(("started_at", "finished_at"), at),
+    )
+    _copied(Intent, one, given, id=drill, action="'drill'", sink_id="p.sink_id", pipeline_id="p.id", **moments)
+    times = dict.fromkeys(("requested_at", "finished_at"), at)
+    _copied(Drill, one, given, id=drill, intent_id=drill, sink_id="p.sink_id", **times)
+    if day == 0:
+        _copied(LedgerLane, one, given, id=None, pipeline_id="p.id", audit_id=last, read_at=at)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE recovery_api_ledgeritem i SET settled_by = 'accepted', settled_at = {at}, last_audit_id = {first}"
+            " FROM recovery_api_pipeline p WHERE p.id = i.pipeline_id AND i.settled_at IS NULL",
+            given,
+        )
+        cursor.execute(
+            f"UPDATE recovery_api_ledgerlane l SET read_at = {_at('(%(audits)s - 1)')}, audit_id = {last}"
+            " FROM recovery_api_pipeline p WHERE p.id = l.pipeline_id",
+            given,
+        )
+    _copied(
+        LedgerItem,
+        f"generate_series(1, {OWED}) n",
+        given,
+        f"(p.id + %(day)s) %% {OWED_EVERY} = 0",
+        id=None,
+        pipeline_id="p.id",
+        position="%(day)s * 10 + n",
+        **dict.fromkeys(("first_audit_id", "last_audit_id"), first),
+        **dict.fromkeys(("first_seen_at", "last_seen_at"), at),
+    )
+    _copied(
+        ArchivePart,
+        one,
+        given,
+        f"{parts} THEN true ELSE false END",
+        id=None,
+        pipeline_id="p.id",
+        low_position="%(day)s",
+        low_ordinal="0",
+        high_position="%(day)s + 1",
+        file="'f' || %(day)s",
+        audit_id=last,
+        written_at=at,
+        expires_at=f"{at} + interval '{ARCHIVED_DAYS} days'",
+    )
+    over = ArchivePart.objects.filter(gone_at__isnull=True, expires_at__lt=given["morning"])
+    over.update(gone_at=given["morning"], gone_because="its time was over")
 
 
 def _copied(

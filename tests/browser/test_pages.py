@@ -1,4 +1,4 @@
-"""Every page looked at by axe-core, light and dark; and what two people and two tabs do to one another."""
+"""Every page looked at by axe-core, light and dark, narrow and wide; keys, tokens and fields."""
 
 from __future__ import annotations
 
@@ -8,35 +8,25 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from recovery_api.domain.access import PAGES
-from recovery_api.domain.alerts.causes import Cause, Scope
-from recovery_api.domain.alerts.evaluation import Observed, Subject
-from recovery_api.domain.alerts.outbox import DeliveryState
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.images import ImageWord
-from recovery_api.models import AcknowledgedOmission, Alert, ImageAudit, Incident, Recovery, RecoveryState
 from recovery_api.selectors.findings import FindingFilter
-from recovery_api.services.alert_quiet import mute_add
-from recovery_api.services.alerts import Evaluation
-from recovery_api.services.destinations import destination_add, destination_test
 from recovery_api.services.drills import drill_request
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.event_reads import event_read_request
-from recovery_api.services.freezes import freeze_lift, freeze_set
-from recovery_api.services.incidents import incident_note, incident_open
 from recovery_api.services.omission_previews import omissions_preview
-from recovery_api.services.plans import plan_lapse, plan_request
+from recovery_api.services.plans import plan_request
 from recovery_api.services.tokens import token_create
-from tests.browser.conftest import WAIT_MS, Worker, axe_violations
+from tests.browser.conftest import axe_violations
+from tests.browser.things import TriedEnd, alert_make, image_make, incident_made, omission_make
 from tests.integration.recovery.world import World, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -55,93 +45,6 @@ FRAGMENTS = {"pipeline-work", "sink-reading", "sink-drills", "source-test", "sin
 
 
 SIDEWAYS = "document.documentElement.scrollWidth - window.innerWidth"
-
-
-class TriedEnd(NamedTuple):
-    """An end as it is tested before it is registered."""
-
-    word: str
-    kind: str
-    options: dict[str, Any]
-
-
-def omission_make(world: World) -> None:
-    """An acknowledged omission that says all that one can say, of a coordinate that nobody else looks at."""
-    now = timezone.now()
-    AcknowledgedOmission.objects.create(
-        pipeline=world.pipeline,
-        lane="0",
-        position=0,
-        reason="A test order that no consumer will ever take. " * 3,
-        reference="https://tickets.example/browse/OPS-7-with-a-long-address-that-has-no-blank-in-it",
-        until=now + timedelta(days=1),
-        acknowledged_by="ada",
-        acknowledged_at=now,
-        accepted_seen_at=now,
-    )
-
-
-def image_make(world: World) -> None:
-    """An image audit that found something of every word: the panel at its longest."""
-    now = timezone.now()
-    named = [{"word": word.value, "key": f"<b>{word.name}</b>", "position": "7", "ordinal": "1"} for word in ImageWord]
-    named.append({"word": "extra", "key": "a-key-of-many-letters-" * 8, "position": None, "ordinal": None})
-    ImageAudit.objects.create(
-        pipeline=world.pipeline,
-        status="mismatched",
-        exit_code=1,
-        says="At 7:1 3 of 1,200 keys differ: 1 mismatched, 1 missing, 1 extra. 3 keys are unknown.",
-        frontier={"0": {"position": "7", "ordinal": "1"}},
-        target="public.mail",
-        keys_count=1200,
-        counts={word.value: "1" for word in ImageWord},
-        sample=named,
-        gap="the oldest event kept is not the first one",
-        started_at=now,
-        finished_at=now,
-    )
-
-
-def alert_make(world: World) -> Alert:
-    """An open alert with a long sentence, a mute, and a destination with a message of every state."""
-    now = timezone.now()
-    hook = destination_add(
-        "on call", "json", address="https://hooks.example/", secret="env:FENCEPOST_END_X", actor="ada", now=now
-    )
-    mute_add("label", "team=payments", note="Moved tonight.", until=now + timedelta(days=1), actor="ada", now=now)
-    seen = Observed(
-        Cause.OWED,
-        Subject(Scope.PIPELINE, world.pipeline.pk),
-        True,
-        now - timedelta(hours=3),
-        f"44 events are owed. {'A-long-name-without-a-blank-' * 6}",
-        number=44,
-        evidence=f"audit:{world.audit().id}",
-        end="db.example:5432",
-    )
-    with transaction.atomic():  # as the pager does
-        Evaluation(now, now).run([seen])
-    for state in DeliveryState:
-        row = destination_test(hook, actor="ada", now=now)
-        answers = [
-            {"at": now.isoformat(), "attempt": 1, "status": 503, "problem": "answered 503", "excerpt": "<b>no</b>"}
-        ]
-        row.state, row.answers, row.is_late = state.value, [{**answers[0], "took_seconds": 0.1}], True
-        row.save()
-    return Alert.objects.get(cause=Cause.OWED)
-
-
-def incident_made(world: World) -> Incident:
-    """An incident with a note, and a freeze that was lifted: both pages at their longest."""
-    now = timezone.now()
-    made = incident_open(
-        "Orders owed after the relay died", [world.pipeline], actor="ada", now=now, severity="critical"
-    )
-    incident_note(made, "The relay's certificate had expired. " * 5, actor="ada", now=now)
-    freeze_set(world.pipeline, "A bad deploy sends every order twice.", actor="ada", now=now)
-    freeze_lift(world.pipeline, "The deploy was taken back.", actor="ada", now=now)
-    freeze_set(None, "The payment provider answers wrongly.", actor="ada", now=now)
-    return made
 
 
 @pytest.fixture
@@ -305,76 +208,6 @@ def test_token_is_made_on_the_page_called_with_its_own_example_and_revoked(
     assert page.problems == []  # type: ignore[attr-defined]
 
 
-SHIFTS = """() => {
-    window.shifted = [];
-    new PerformanceObserver((list) => {
-        for (const entry of list.getEntries())
-            window.shifted.push([entry.value, entry.sources.map((s) => s.node && s.node.outerHTML ? s.node.outerHTML.slice(0, 120) : "")]);
-    }).observe({type: "layout-shift", buffered: true});
-}"""
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_moves_while_a_recovery_is_followed(
-    world: World, worker: Worker, open_page: Callable[..., Page], width: int
-) -> None:
-    worker.hold()
-    recovery = world.request(world.approve(world.plan()))
-    page = open_page("ada", viewport={"width": width, "height": 900})
-    page.goto(reverse("recovery", args=[recovery.id]))
-    page.evaluate(SHIFTS)
-    polls: list[str] = []
-    page.on("response", lambda answer: polls.append(answer.url) if "phase=" in answer.url else None)
-    seen: list[Any] = []
-    for _ in range(2):  # however quickly it ends, it was followed while it waited
-        page.wait_for_event("response", lambda answer: "phase=" in answer.url, timeout=WAIT_MS)
-    with page.expect_navigation(timeout=WAIT_MS):  # the last poll loads the page again
-        worker.free()
-        while Recovery.objects.get(id=recovery.id).state != RecoveryState.FINISHED:
-            seen = page.evaluate("() => window.shifted || []") or seen
-            page.wait_for_timeout(100)
-    expect(page.get_by_role("link", name="Certificate")).to_be_visible(timeout=WAIT_MS)
-    assert len(polls) >= 2
-    assert seen == []
-
-
-def test_progress_survives_a_reload_and_shows_in_another_tab(
-    world: World, worker: Worker, open_page: Callable[..., Page]
-) -> None:
-    worker.hold()
-    recovery = world.request(world.approve(world.plan()))
-    first, second = open_page("ada"), open_page("grace")
-    address = reverse("recovery", args=[recovery.id])
-    first.goto(address)
-    second.goto(address)
-    first.get_by_label("Reason", exact=True).fill("let me look first")
-    first.get_by_role("button", name="Pause").click()
-    for page in (first, second):  # the other tab is told by its own poll
-        expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=WAIT_MS)
-    first.reload()
-    expect(first.locator("main")).to_contain_text("ada asked it to pause: let me look first")
-    second.get_by_label("Reason", exact=True).fill("go on")
-    second.get_by_role("button", name="Resume").click()
-    worker.free()
-    for page in (first, second):
-        expect(page.get_by_role("link", name="Certificate")).to_be_visible(timeout=WAIT_MS)
-
-
-def test_double_click_and_two_people_apply_one_recovery(world: World, open_page: Callable[..., Page]) -> None:
-    plan = world.approve(world.plan())
-    pages = [open_page("ada"), open_page("grace")]
-    for page in pages:
-        page.goto(reverse("plan", args=[plan.id]))
-        page.get_by_label("Reason", exact=True).fill("two of us")
-        page.get_by_label("The pipeline's name", exact=True).fill(world.pipeline.name)
-    for page in pages:
-        page.get_by_role("button", name="Send 12 events").dblclick()
-        page.wait_for_url("**/recoveries/**")
-    recovery = Recovery.objects.get()
-    assert [page.url.rstrip("/").rsplit("/", 1)[-1] for page in pages] == [str(recovery.id)] * 2
-    assert recovery.intents.count() == 1
-
-
 def test_u5_the_field_that_is_wrong_is_focused_and_in_sight(world: World, open_page: Callable[..., Page]) -> None:
     """However far below the top of the page it stands; narrow, wide, light and dark."""
     plan = world.approve(world.plan())
@@ -400,31 +233,6 @@ def test_u7_an_address_that_only_acts_is_a_page_that_axe_finds_nothing_on(
     expect(page.locator("main")).to_contain_text("Nothing was done.")
     assert axe_violations(page) == []
     assert page.evaluate(SIDEWAYS) <= 0
-
-
-def test_approving_a_plan_that_lapsed_meanwhile_is_refused_with_a_page_that_says_so(
-    world: World, open_page: Callable[..., Page]
-) -> None:
-    plan = world.plan()
-    page = open_page("ada")
-    page.goto(reverse("plan", args=[plan.id]))
-    plan_lapse(plan, because="the sink's options changed", actor="admin", now=timezone.now())
-    page.get_by_role("button", name="Approve 12 events").click()
-    expect(page.get_by_role("alert").or_(page.locator(".problem"))).to_contain_text("it is lapsed, not ready")
-    expect(page.get_by_role("button", name="Plan again")).to_be_visible()
-
-
-def test_a_page_whose_pipeline_is_retired_meanwhile_says_so(world: World, open_page: Callable[..., Page]) -> None:
-    audit = world.audit()
-    page = open_page("ada")
-    page.goto(reverse("audit", args=[audit.id]))
-    world.pipeline.retired_at = timezone.now()
-    world.pipeline.save()
-    page.get_by_role("button", name="Audit again").click()
-    expect(page.locator("main")).to_contain_text("is not here")
-    page.goto(reverse("audit", args=[audit.id]))
-    expect(page.get_by_role("button", name="Audit again")).to_be_disabled()
-    expect(page.locator("main")).to_contain_text("The pipeline is retired")
 
 
 def test_a_plan_that_nobody_computes_says_that_nothing_is_lost(world: World, open_page: Callable[..., Page]) -> None:

@@ -24,7 +24,8 @@ from recovery_api.services.pipelines import pipeline_create
 from recovery_api.services.plans import plan_approve, plan_request
 from recovery_api.services.recoveries import recovery_request, recovery_settle_request
 from tests.stateful.memory_source import HISTORIES, batch_of, commit
-from workers.connectors.sinks.memory import _STORES, Memory
+from workers.connectors.sinks.memory import Memory
+from workers.connectors.sinks.memory_store import STORES
 from workers.recovery.strategies import recovery_run
 from workers.runners import intent_run
 
@@ -126,7 +127,7 @@ class OperatedPipeline:
 
     def restore(self, backup: dict[str, Any]) -> None:
         for name, value in copy.deepcopy(backup).items():
-            setattr(_STORES[self.name], name, value)
+            setattr(STORES[self.name], name, value)
 
     # -- people and workers -----------------------------------------------------------------------------------------
 

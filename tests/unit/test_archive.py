@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recovery_api.domain.archives import Part, Unusable
+from recovery_api.domain.archives import Part, Unusable, part_unusable
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.rows import entry_make
 from workers.evidence.archive.contents import _merged, archived_read
 from workers.evidence.archive.looking import Archive
-from workers.evidence.archive.parts import ARCHIVED, PartWriter
+from workers.evidence.archive.parts import ARCHIVED, PartWriter, files_missing
 from workers.evidence.schemas import BATCH
 
 
@@ -30,7 +30,7 @@ def events(*positions: int, content: str = '{"n": 1}') -> pa.Table:
 
 
 def part_of(folder: Path, rows: pa.Table) -> Part:
-    writer = PartWriter(folder / "archive" / "1")
+    writer = PartWriter(str(folder / "archive" / "1"))
     for row in range(rows.num_rows):
         writer.write(rows.slice(row, 1))
     file, size, digest = writer.close()
@@ -70,6 +70,12 @@ def test_a_part_that_may_not_serve_hands_nothing_on(folder: Path, why: Unusable)
     part = part_of(folder, events(3))
     with pytest.raises(Unsuitable, match=why.means[:20]):
         list(archived_read(Archive((part,), "mapped", {part.file: why}), asked(events(3))))
+
+
+def test_a_part_of_a_bucket_that_is_not_set_serves_nothing(folder: Path) -> None:
+    part = replace(part_of(folder, events(3)), is_elsewhere=True)
+    assert part_unusable(part, "here", "mapped", None) is Unusable.AWAY
+    assert files_missing([part]) == 1
 
 
 def test_what_no_part_holds_is_named_by_its_coordinate(folder: Path) -> None:

@@ -23,7 +23,8 @@ from recovery_api.domain.strategies import strategy_of
 from recovery_api.domain.strategies.attested import ATTESTED
 from recovery_api.domain.strategies.fenced import FENCED
 from workers.connectors.registry import delivery_make
-from workers.connectors.sinks.memory import _STORES, Memory
+from workers.connectors.sinks.memory import Memory
+from workers.connectors.sinks.memory_store import STORES
 from workers.drills.script import SCRIPT, drill_play
 
 
@@ -56,11 +57,11 @@ def test_the_sink_in_memory_passes(name):
 
 def test_a_drill_leaves_nothing_in_memory_and_nothing_in_the_store_it_drills():
     sink = _memory()
-    before, stores = sink.state(), set(_STORES)
+    before, stores = sink.state(), set(STORES)
     with sink.drill_namespace() as namespace:
         drill_play(DrillName.SPLIT_BRAIN_WORKER, namespace.sink)
         assert namespace.sink.state().counter > 0
-    assert (sink.state(), set(_STORES)) == (before, stores)
+    assert (sink.state(), set(STORES)) == (before, stores)
 
 
 class _Unfenced(Memory):

@@ -22,6 +22,7 @@ PINS = {
     "is_waiting": "the plan can still be approved or applied",
     "of_open_item": "an open item was seen in them",
     "of_ledger": "the ledger goes by them",
+    "is_base": "the next image audit goes by the base that is kept with them",
 }
 
 
@@ -31,6 +32,11 @@ def test_age_alone_lets_parts_go_to_the_minute() -> None:
     assert (kept.stays, kept.is_pinned, kept.says) == (True, False, "Kept until 2026-06-01 12:01 UTC, by age.")
     gone = parts_keep(young, AGES, NOW + dt.timedelta(minutes=1))
     assert (gone.stays, gone.says) == (False, "Due to go since 2026-06-01 12:01 UTC, by age.")
+
+
+def test_newest_of_each_sort_is_named_by_its_sort() -> None:
+    said = [parts_keep(replace(OLD, piece=piece, is_newest=True), AGES, NOW).says for piece in Piece]
+    assert said == [f"Pinned: its pipeline has no newer {one}." for one in ("audit", "plan", "image audit")]
 
 
 @pytest.mark.parametrize("pin", PINS)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from recovery_api.domain.archives import unusable_says
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
+from recovery_api.domain.evidence_places import uri_of
 from recovery_api.domain.ledger.blocks import coordinate_after
 from workers.connectors.readings import CoordinateRange, Reading
 from workers.evidence.archive.looking import Archive
@@ -77,4 +78,4 @@ def archived_read(spec: Any, piece: Any) -> Iterator[pa.RecordBatch]:
     except PartUnusable as error:
         (why,) = error.args
         said = unusable_says({why.value: piece.part.rows})
-        raise Unsuitable(f"the archive's file {piece.part.file}", said.rstrip("."), "Audit again.") from error
+        raise Unsuitable(f"the archive's file {uri_of(piece.part.file)}", said.rstrip("."), "Audit again.") from error

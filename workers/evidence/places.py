@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -89,6 +89,33 @@ def objects_list(url: str) -> list[tuple[str, float]]:
     return [(one.base_name, one.mtime_ns / 1e9) for one in found if one.type is FileType.File]
 
 
+def objects_sizes(url: str) -> dict[str, int]:
+    """How large everything at the place is, by name. Empty where there is no such place. Raises: EvidenceUnwritable; AccessDenied."""
+    from pyarrow.fs import FileSelector, FileType
+
+    place = place_parse(url)
+    try:
+        if place.is_folder:
+            return _folder_sizes(Path(place.path))
+        with _bucket_errors(url):
+            found = _bucket(place).get_file_info(FileSelector(_key(place), allow_not_found=True))
+    except OSError as error:
+        raise _folder_error(error, place) from error
+    return {one.base_name: one.size for one in found if one.type is FileType.File}
+
+
+def object_renew(url: str, name: str) -> None:
+    """Has the object be as old as if it were put now. Raises: EvidenceGone; EvidenceUnwritable; AccessDenied."""
+    place = place_parse(url)
+    if not place.is_folder:
+        object_put(url, name, object_get(url, name))
+        return
+    try:
+        os.utime(Path(place.path) / name)
+    except OSError as error:
+        raise _folder_error(error, place) from error
+
+
 def place_remove(url: str) -> None:
     """Takes away everything at the place. Raises: EvidenceUnwritable; AccessDenied."""
     import shutil
@@ -130,6 +157,14 @@ def store_probe(url: str) -> None:
     if object_get(url, name) != b"fencepost":
         raise EvidenceUnwritable(uri_of(url), "what was written there was read back otherwise")
     object_remove(url, name)
+
+
+def _folder_sizes(folder: Path) -> dict[str, int]:
+    sizes = {}
+    for one in folder.iterdir() if folder.is_dir() else ():
+        with suppress(FileNotFoundError):  # an attempt that got its name meanwhile
+            sizes[one.name] = one.stat().st_size
+    return sizes
 
 
 def _folder_put(folder: Path, name: str, body: bytes | memoryview) -> None:

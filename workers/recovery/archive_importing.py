@@ -13,7 +13,7 @@ from recovery_api.domain.archives import Part
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.ledger.blocks import coordinate_after
 from recovery_api.models import Intent
-from recovery_api.selectors.archives import archive_folder, incarnations_seen, source_mapping
+from recovery_api.selectors.archives import archive_url, incarnations_seen, source_mapping
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.services.archives import archive_register
@@ -73,5 +73,5 @@ def _parts(intent: Intent, path: Path) -> list[Part]:
                 mapping,
             )
             rows = max(lane.estimated_rows, 1)
-            parts += parts_write(source, reading, made, archive_folder(pipeline.pk), rows, 2**62)
+            parts += parts_write(source, reading, made, archive_url(pipeline.pk), rows, 2**62)
     return parts

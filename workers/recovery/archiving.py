@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,16 +16,20 @@ import pyarrow.compute as pc
 
 from recovery_api.domain.archives import Part, coordinate_before, not_archived_says, parts_following, unusable_says
 from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.evidence_places import place_parse, url_split
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK
 from recovery_api.models import ArchivePart, Audit, EventKind, Pipeline, Recovery
 from recovery_api.selectors.archives import (
     archive_ends,
-    archive_folder,
     archive_parts,
     archive_token,
+    archive_url,
     is_archived,
+    is_at_hand,
     part_make,
     parts_to_join,
+    place_url,
     source_mapping,
 )
 from recovery_api.services.archives import archive_expire, archive_joined, archive_record
@@ -34,16 +38,19 @@ from workers.evidence.archive.looking import gone_rows
 from workers.evidence.archive.parts import PartUnusable, files_missing
 from workers.evidence.archive.writing import Request, Written, archive_write
 from workers.evidence.batch import batch_of_part
+from workers.evidence.places import object_remove, object_renew, objects_list
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import Evidence
 from workers.evidence.schemas import FINDING
 from workers.evidence.store import FINDINGS, parts_read
 from workers.faults import Point, crash_point
 
+logger = logging.getLogger(__name__)
+
 JOINED_AT_ONCE = 1_000
 """Files of a pipeline that one sweep reads to join them."""
 JOINED_BYTES = 16 * 2**20
-"""Of files that become one, compressed: a few times that without."""
+"""Of files that become one, compressed: a few times that without. Half of it in a bucket, which takes no more at once."""
 LEFT_BEHIND_SECONDS = 86_400
 """After this long a file that no row tells of is what an audit left that never ended."""
 IDS_ALONE = "the record knows only message ids, so nothing is remembered that could be sent from an archive"
@@ -84,7 +91,7 @@ def archive_run(pipeline: Pipeline, found: Evidence, report: Any) -> Archived | 
         found.source_reading,
         {lane: found.lanes[lane].frontier for lane in found.source_reading.lanes},
         {lane: min(one.late.first, default=None) for lane, one in found.lanes.items() if one.late},
-        Request(str(archive_folder(pipeline.pk)), mapping, archive_ends(pipeline, mapping)),
+        Request(archive_url(pipeline.pk), mapping, archive_ends(pipeline, mapping)),
         report,
     )
     return Archived(lanes, token, files_missing(archive_parts(pipeline, is_live=True)))
@@ -101,10 +108,8 @@ def archive_keep(pipeline: Pipeline, audit: Audit, archived: Archived | None, no
 def archive_discard(parts: list[Part]) -> None:
     """Takes away files that no row tells of. What cannot be deleted now goes with a later audit."""
     for part in parts:
-        try:
-            Path(part.file).unlink(missing_ok=True)
-        except OSError:
-            continue
+        with contextlib.suppress(FencepostError):
+            object_remove(*url_split(part.file))
 
 
 def archived_lane_says(found: Evidence, archived: Archived) -> list[str]:
@@ -136,9 +141,16 @@ def archived_row(found: Evidence, archived: Archived | None, lane: str) -> dict[
 
 
 def archive_sweep(now: datetime) -> int:
-    """How many files of the archive went because their time was over. The files of a day that is over become one."""
-    gone = archive_expire(now, lambda path: path.unlink(missing_ok=True))
-    archive_join(now)
+    """How many files of the archive went because their time was over. The files of a day that is over become one.
+
+    What a store does not let go, or does not take, is done by a later sweep.
+    """
+    gone = 0
+    try:
+        gone = archive_expire(now, object_remove)
+        archive_join(now)
+    except FencepostError as error:
+        logger.warning("files of the archive could not be taken away or joined: %s", error)
     return gone
 
 
@@ -149,34 +161,36 @@ def archive_join(now: datetime) -> int:
     """
     count, due = 0, parts_to_join(now)
     for pipeline_id in due.order_by().values_list("pipeline", flat=True).distinct():
-        folder = archive_folder(pipeline_id)
-        if not folder.is_dir():  # on another machine, or not mounted
+        url = archive_url(pipeline_id)
+        if not is_at_hand(url):
             continue
+        most = JOINED_BYTES if place_parse(url).is_folder else JOINED_BYTES // 2
         rows = list(due.filter(pipeline=pipeline_id).order_by("written_at", "id")[:JOINED_AT_ONCE])
+        rows = [row for row in rows if is_at_hand(place_url(row))]
         days = groupby(rows, key=lambda row: row.written_at.astimezone(UTC).date())
         for mine in [list(of_day) for _, of_day in days]:
-            by_file = {Path(row.file).name: row for row in mine}
-            for run in parts_following(map(part_make, mine), ROWS_A_BLOCK, JOINED_BYTES):
+            by_file = {row.file: row for row in mine}
+            for run in parts_following(map(part_make, mine), ROWS_A_BLOCK, most):
                 try:
-                    count += _joined([by_file[Path(part.file).name] for part in run], run, folder, now)
-                except OSError:
+                    count += _joined([by_file[url_split(part.file)[1]] for part in run], run, url, now)
+                except (OSError, FencepostError):
                     return count
     return count
 
 
-def _joined(rows: list[ArchivePart], run: list[Part], folder: Path, now: datetime) -> bool:
-    """Whether the run became one file. What is not what was written stays as it is. Raises: OSError."""
+def _joined(rows: list[ArchivePart], run: list[Part], url: str, now: datetime) -> bool:
+    """Whether the run became one file. What is not what was written stays as it is. Raises: OSError; FencepostError."""
     if len(run) == 1:
         archive_joined(rows, None, now)
         return False
     try:
-        made = parts_join(run, folder)
+        made = parts_join(run, url)
     except PartUnusable:
         archive_joined(rows, None, now)
         return False
     crash_point(Point.ARCHIVE_JOINED)
     for part in run:  # its day begins now
-        os.utime(part.file)
+        object_renew(*url_split(part.file))
     if not archive_joined(rows, made, now):
         archive_discard([made])
         return False
@@ -236,11 +250,9 @@ def _short_of(found: Evidence, written: Written) -> str | None:
 
 def _left_behind_remove(pipeline: Pipeline) -> None:
     """Deletes what an audit wrote that was killed before it was recorded, once it is a day old."""
-    folder = archive_folder(pipeline.pk)
+    url = archive_url(pipeline.pk)
     known = set(ArchivePart.objects.filter(pipeline=pipeline, gone_at__isnull=True).values_list("file", flat=True))
-    try:
-        for path in folder.iterdir() if folder.is_dir() else ():
-            if path.name not in known and time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
-                path.unlink(missing_ok=True)
-    except OSError:
-        return
+    with contextlib.suppress(FencepostError):
+        for name, changed_at in objects_list(url):
+            if name not in known and time.time() - changed_at > LEFT_BEHIND_SECONDS:
+                object_remove(url, name)

@@ -9,6 +9,7 @@ LOOKING = "workers/evidence/archive/looking.py"
 CONTENTS = "workers/evidence/archive/contents.py"
 SELECTED = "recovery_api/selectors/archives.py"
 TESTS = "tests/integration/recovery/test_archive.py"
+BUCKET = "tests/integration/recovery/test_archive_in_bucket.py"
 KEEPING = "tests/integration/recovery/test_archive_keeping.py"
 
 GUARDS = (
@@ -18,6 +19,23 @@ GUARDS = (
         "    if found != (part.bytes, part.file_digest):\n",
         "    if False:\n",
         (f"{TESTS}::test_a_part_that_was_written_again_with_other_contents_gives_nothing",),
+    ),
+    Guard(
+        "a bucket that does not answer is taken for files that are gone",
+        "workers/evidence/archive/parts.py",
+        "            if not place_parse(url).is_folder:\n",
+        "            if False:\n",
+        (f"{BUCKET}::test_a_bucket_that_answers_503_leaves_the_verdict_and_is_said",),
+    ),
+    Guard(
+        "a bucket that is not set any more is asked for what it holds",
+        DOMAIN,
+        "    return Unusable.AWAY if part.is_elsewhere else None\n",
+        "    return None\n",
+        (
+            f"{BUCKET}::test_files_of_before_the_bucket_are_sent_and_those_of_a_bucket_that_is_not_set_any_more_are_not",
+            "tests/unit/test_archive.py::test_a_part_of_a_bucket_that_is_not_set_serves_nothing",
+        ),
     ),
     Guard(
         "a content that was rewritten together with its digests is planned",

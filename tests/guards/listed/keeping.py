@@ -9,6 +9,8 @@ PURGES = "tests/integration/recovery/test_purging.py"
 KEPT = "tests/integration/recovery/test_kept_evidence.py"
 RETAINED = "recovery_api/domain/retention.py"
 RETENTION = "tests/unit/test_retention.py"
+OF_WORK = "tests/integration/control/test_retention_of_work.py"
+SETTLED = "recovery_api/services/settled.py"
 OBSERVED = "recovery_api/services/history.py"
 HISTORY = "tests/integration/control/test_history.py"
 
@@ -80,6 +82,38 @@ GUARDS = (
         "        (parts.is_waiting, ",
         "        (False, ",
         (f"{RETENTION}::test_what_something_rests_on_stays_however_old_and_says_why",),
+    ),
+    Guard(
+        "an item that alone shows that an acceptance was committed goes by age",
+        SETTLED,
+        "void_since__isnull=True, admitted_below__isnull=False)",
+        "void_since__isnull=True)",
+        (
+            f"{OF_WORK}::test_what_a_later_audit_looks_at_again_stays_however_old_and_the_rest_goes",
+            "tests/integration/recovery/test_settled_items.py"
+            "::test_an_item_that_alone_shows_that_an_acceptance_was_committed_never_goes",
+        ),
+    ),
+    Guard(
+        "settled items of a ledger that is void go by age",
+        SETTLED,
+        "lanes.filter(~Exists(newer), void_since__isnull=True, ",
+        "lanes.filter(~Exists(newer), ",
+        (f"{OF_WORK}::test_what_a_later_audit_looks_at_again_stays_however_old_and_the_rest_goes",),
+    ),
+    Guard(
+        "the base that the next image audit goes by goes by age",
+        RETAINED,
+        "        (parts.is_base, ",
+        "        (False, ",
+        (f"{RETENTION}::test_what_something_rests_on_stays_however_old_and_says_why",),
+    ),
+    Guard(
+        "a sink's newest drills go by age",
+        "recovery_api/selectors/drills.py",
+        ".exclude(pk__in=kept)",
+        "",
+        (f"{OF_WORK}::test_drills_go_by_age_but_the_newest_that_something_is_told_of",),
     ),
     Guard(
         "an hour of the history shows its best moment",

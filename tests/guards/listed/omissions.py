@@ -35,7 +35,7 @@ GUARDS = (
     Guard(
         "files of the archive that became one go while somebody reads them",
         "workers/recovery/archiving.py",
-        "        os.utime(part.file)\n",
+        "        object_renew(*url_split(part.file))\n",
         "        pass\n",
         (
             "tests/integration/recovery/test_archive_joining.py"

@@ -31,7 +31,7 @@ from recovery_api.services.audits import audit_record, audit_request
 from recovery_api.services.events import event_append
 from recovery_api.services.intents import intent_take
 from recovery_api.services.refusals import refusal_record
-from recovery_api.services.retention import evidence_retire, records_retire, upkeep_begin
+from recovery_api.services.retention import Retired, evidence_retire, records_retire, upkeep_begin
 from tests.integration.control.conftest import FRONTIER, make_pipeline
 from workers.recovery.retention import evidence_sweep, retention_sweep
 
@@ -237,7 +237,7 @@ def test_rows_of_finished_work_go_by_age_and_the_timeline_says_so(pipeline, now,
     assert told.says.startswith(f"{went.events} events of 2025-01-01 to 2025-01-02 went from the timeline")
     assert len(told.data["digest"]) == 64
     assert Intent.objects.count() == 2, "those of the audits that stay"
-    assert records_retire(now + 100 * DAY, AGES) == (0, 0, 0, 0)
+    assert records_retire(now + 100 * DAY, AGES) == Retired()
 
 
 def test_rows_go_only_after_their_parts(pipeline, now):
@@ -291,5 +291,5 @@ def test_command_says_what_is_kept_and_pinned(pipeline, now, folder, capsys):
     call_command("retention", pipeline.name)
     said = capsys.readouterr().out
     assert "parts of evidence are kept for 10 days, rows of finished work for 60, the history for 400." in said
-    assert "1 audits and plans have parts, 1 of them pinned; 1 had." in said
+    assert "1 audits, plans and image audits have parts, 1 of them pinned; 1 had." in said
     assert "Pinned: its pipeline has no newer audit." in said

@@ -5,13 +5,10 @@ One law: a step holds the store's lock from its first test to its last change, w
 
 from __future__ import annotations
 
-import itertools
 import secrets
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -19,7 +16,7 @@ import pyarrow.compute as pc
 
 from recovery_api.domain import claims
 from recovery_api.domain.capabilities import Archetype, Capability
-from recovery_api.domain.claims import ClaimState, Standing, Word
+from recovery_api.domain.claims import ClaimState, Word
 from recovery_api.domain.conditions import UndisciplinedPath
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Refused, SnapshotLost
@@ -47,28 +44,8 @@ from workers.connectors.rows import (
     rows_digest,
     where_of,
 )
+from workers.connectors.sinks.memory_store import STORES, Store, now_says
 from workers.evidence import schemas
-
-
-@dataclass(slots=True)
-class _Store:
-    """What one sink holds. `purposes`: a generation is allocated when it is in here."""
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    counter: int = 0
-    fence: int = 0
-    purposes: dict[int, str] = field(default_factory=lambda: {0: "relay"})
-    names: dict[int, str] = field(default_factory=dict)
-    claims: dict[int, ClaimReading] = field(default_factory=dict)
-    accepted: dict[Where, dict[str, Any]] = field(default_factory=dict)
-    altered: dict[tuple[Where, bytes], int] = field(default_factory=dict)
-    staged: dict[tuple[int, int, Where], dict[str, Any]] = field(default_factory=dict)
-    start: dict[str, dict[str, str]] = field(default_factory=dict)
-    transactions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    snapshots: dict[int, tuple[int, pa.Table]] = field(default_factory=dict)
-
-
-_STORES: dict[str, _Store] = {}
 
 
 class Memory:
@@ -80,7 +57,7 @@ class Memory:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.name: str = options["name"]
         self.batch_limit: int = options["batch_limit"]
-        self.store = _STORES.setdefault(self.name, _Store())
+        self.store = STORES.setdefault(self.name, Store())
 
     # -- what it is -------------------------------------------------------------------------------------------------
 
@@ -195,34 +172,39 @@ class Memory:
 
     def begin(self, generation: int) -> Answer:
         with self.store.lock:
-            word = claims.begin_answer(generation, self._standing(generation))
+            word = claims.begin_answer(generation, self.store.standing(generation))
             if word is Word.STARTED:
-                self._fence_raise(generation)
+                self.store.fence_raise(generation)
             return Answer(word)
 
     def deliver(self, generation: int, events: pa.Table, head: Coordinate | None = None) -> list[str]:
         with self.store.lock:
-            refused = claims.admission_answer(generation, self._standing(generation))
+            refused = claims.admission_answer(generation, self.store.standing(generation))
             if refused is not None:
                 return [refused] * events.num_rows
             transaction = next(self.store.transactions)
             rows = [entry_make(event) for event in events.to_pylist()]  # all or nothing: before anything changes
-            self._fence_raise(generation)
-            return [self._accept(generation, row, transaction, head) for row in rows]
+            self.store.fence_raise(generation)
+            return [self.store.accept(generation, row, transaction, head) for row in rows]
 
     def claim(self, generation: int, frontier: Mapping[str, Any], wait_seconds: float = 5.0) -> Answer:
         with self.store.lock:
             is_recoverer = self.store.purposes.get(generation) == "recoverer"
-            word = claims.claim_answer(generation, is_recoverer, self._standing(generation))
+            word = claims.claim_answer(generation, is_recoverer, self.store.standing(generation))
             if word is not Word.GRANTED:
                 return Answer(word, {"fence": self.store.fence} if word is Word.REFUSED else {})
-            self._fence_raise(generation)
+            self.store.fence_raise(generation)
             held = self.store.claims.get(generation)
             self.store.claims[generation] = (
                 replace(held, frontier=frontier, armed_count=None, armed_digest=None)
                 if held
                 else ClaimReading(
-                    generation, ClaimState.OPEN.value, claimed_by=self.name, claimed_at=_now(), frontier=frontier, arm=0
+                    generation,
+                    ClaimState.OPEN.value,
+                    claimed_by=self.name,
+                    claimed_at=now_says(),
+                    frontier=frontier,
+                    arm=0,
                 )
             )
             return Answer(word)
@@ -251,7 +233,7 @@ class Memory:
 
     def arm(self, generation: int, batch: BatchDigest, frontier: Mapping[str, Any]) -> Answer:
         with self.store.lock:
-            word = claims.arm_answer(generation, batch.count, self.batch_limit, self._standing(generation))
+            word = claims.arm_answer(generation, batch.count, self.batch_limit, self.store.standing(generation))
             if word is Word.TOO_LARGE:
                 raise Refused(
                     f"Arming {batch.count} entries",
@@ -287,13 +269,13 @@ class Memory:
             rows.sort(key=where_of)
             staged = rows_digest(rows)
             is_as_armed = held is not None and staged == BatchDigest(held.armed_count or 0, held.armed_digest or "")
-            word = claims.fire_answer(generation, arm, is_as_armed, self._standing(generation))
+            word = claims.fire_answer(generation, arm, is_as_armed, self.store.standing(generation))
             if word is Word.MISMATCH:
                 return Answer(word, {"staged_count": staged.count, "staged_digest": staged.digest})
             if word is not Word.LANDED or held is None:
                 return Answer(word, _as_row(held))
             transaction = next(self.store.transactions)
-            words = [self._accept(generation, row, transaction, None) for row in rows]
+            words = [self.store.accept(generation, row, transaction, None) for row in rows]
             landed = words.count(Word.ACCEPTED)
             self.store.start |= {
                 lane: {"position": str(at["position"]), "ordinal": str(at.get("ordinal", 0))}
@@ -302,7 +284,7 @@ class Memory:
             fired = replace(
                 held,
                 state=ClaimState.FIRED.value,
-                fired_at=_now(),
+                fired_at=now_says(),
                 landed_count=landed,
                 absorbed_count=len(rows) - landed,
                 start=start,
@@ -342,61 +324,16 @@ class Memory:
         try:
             yield DrillNamespace(name, Memory({"name": name, "batch_limit": self.batch_limit}))
         finally:
-            _STORES.pop(name, None)
+            STORES.pop(name, None)
 
     def altered(self) -> list[tuple[Where, bytes]]:
         """Coordinates offered again with other content, and the digest offered, once each."""
         with self.store.lock:
             return list(self.store.altered)
 
-    def _standing(self, generation: int) -> Standing:
-        held = self.store.claims.get(generation)
-        return Standing(
-            fence=self.store.fence,
-            is_allocated=generation in self.store.purposes,
-            claim_state=ClaimState(held.state) if held else ClaimState.NONE,
-            arm=held.arm if held and held.armed_count is not None else None,
-        )
-
-    def _fence_raise(self, generation: int) -> None:
-        if generation <= self.store.fence:
-            return
-        self.store.fence = generation
-        for number, held in self.store.claims.items():
-            state = claims.state_when_passed(ClaimState(held.state))
-            if state != held.state:
-                self.store.claims[number] = replace(
-                    held,
-                    state=state.value,
-                    superseded_by=generation,
-                    superseded_at=_now(),
-                    superseded_who=self.store.names.get(generation),
-                )
-
-    def _accept(self, generation: int, row: dict[str, Any], transaction: int, head: Coordinate | None) -> str:
-        held = self.store.accepted.get(where_of(row))
-        word = claims.identity_answer(held["payload_digest"] if held else None, row["payload_digest"])
-        if word is Word.ACCEPTED:
-            self.store.accepted[where_of(row)] = {
-                **{name: row[name] for name in ("lane", "position", "ordinal", "event_id", "payload_digest")},
-                "generation": generation,
-                "head_position": head and head.position,
-                "head_ordinal": head and head.ordinal,
-                "accepted_at": datetime.now(UTC),
-                "entry": len(self.store.accepted) + 1,
-                "admitted_in": transaction,
-            }
-        elif word is Word.ALTERED:
-            self.store.altered.setdefault((where_of(row), row["payload_digest"]), generation)
-        return word
-
 
 def _as_row(claim: ClaimReading | None) -> dict[str, Any]:
     return {name: getattr(claim, name) for name in ClaimReading.__dataclass_fields__} if claim else {}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
 
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -21,12 +20,12 @@ WRITTEN_AT_ONCE = 8 * 2**20
 """Bytes in memory before they become a row group."""
 
 
-def parts_join(parts: Sequence[Part], folder: Path) -> Part:
-    """One part that holds the rows of these, each of which begins where the one before it ends. Its file is whole, on disk.
+def parts_join(parts: Sequence[Part], url: str) -> Part:
+    """One part that holds the rows of these, each of which begins where the one before it ends. Its file is whole, there.
 
-    Raises: PartUnusable where a file is not what was written; OSError where none can be written.
+    Raises: PartUnusable where a file is not what was written; OSError, EvidenceUnwritable where none can be written.
     """
-    writer = PartWriter(folder)
+    writer = PartWriter(url)
     try:
         for rows in _gathered(parts):
             writer.write(rows)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from recovery_api.domain.archives import Part
 from recovery_api.domain.coordinates import Coordinate
-from recovery_api.domain.errors import FencepostError
+from recovery_api.domain.errors import EvidenceUnwritable, FencepostError
 from recovery_api.domain.ledger.blocks import ROWS_A_BLOCK, coordinate_after
 from workers.connectors.protocols.source import Source
 from workers.connectors.readings import CoordinateRange, LaneReading, Reading, Width
@@ -38,10 +37,10 @@ FINER = 8
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be archived: into `folder`, under `mapping`. `starts`: by lane and incarnation where the archive ends, so
+    """What is to be archived: at `url`, under `mapping`. `starts`: by lane and incarnation where the archive ends, so
     that it goes on there; what is not named begins with the source's first event."""
 
-    folder: str
+    url: str
     mapping: str
     starts: Mapping[str, Mapping[str, Coordinate]]
 
@@ -105,13 +104,15 @@ def _lane(
         return Written()
     made = Part(lane.lane, start, high, 0, 0, "", "", "", incarnation, request.mapping, read_to(reading))
     written: list[Part] = []
-    stream = parts_write(source, reading, made, Path(request.folder), max(lane.estimated_rows, 1), room)
+    stream = parts_write(source, reading, made, request.url, max(lane.estimated_rows, 1), room)
     while True:
         reached = written[-1].high if written else start
         try:
             part = next(stream, None)
         except OSError as error:
             return Written(tuple(written), f"its folder cannot be written ({error.strerror or error})", reached)
+        except EvidenceUnwritable as error:
+            return Written(tuple(written), f"its store cannot be written ({error.args[1]})", reached)
         except (FencepostError, _Unarchivable) as error:
             return Written(tuple(written), f"the contents could not be read: {error}", reached)
         if part is None:
@@ -127,12 +128,10 @@ def _lane(
     return Written(tuple(written))
 
 
-def parts_write(
-    source: Source, reading: Reading, made: Part, folder: Path, estimated: int, room: int
-) -> Iterator[Part]:
+def parts_write(source: Source, reading: Reading, made: Part, url: str, estimated: int, room: int) -> Iterator[Part]:
     """The finished parts of `made`'s range, in order. The last one ends where the range does, unless `room` is used up."""
     low = made.low
-    held = _Held(folder)
+    held = _Held(url)
     try:
         for table in _histories(source, reading, made, estimated):
             for rows in _with_contents(source, reading, table):
@@ -157,19 +156,20 @@ def parts_write(
 class _Held:
     """The part that is being written."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, url: str) -> None:
+        self._url = url
         self._writer: PartWriter | None = None
         self.rows, self._bytes, self._digests = 0, 0, list[str]()
         self.last = BEFORE_EVERYTHING
 
     @property
     def is_full(self) -> bool:
-        return self.rows >= ROWS_A_BLOCK or self._bytes >= PART_BYTES
+        is_put = self._writer is not None and self._writer.is_full
+        return is_put or self.rows >= ROWS_A_BLOCK or self._bytes >= PART_BYTES
 
     def add(self, rows: pa.Table) -> None:
         if self._writer is None:
-            self._writer = PartWriter(self._folder)
+            self._writer = PartWriter(self._url)
         self._writer.write(rows)
         self.rows += rows.num_rows
         self._bytes += rows.nbytes
