@@ -78,6 +78,7 @@ ACTS: tuple[Act, ...] = (
     Act("end all tokens", Permission.SIGNED_IN, ("token-end-all POST",), ("api-tokens DELETE",)),
     Act("see the fleet", Permission.SEE, ("overview GET",), ("api-statuses GET",)),
     Act("see alerts", Permission.SEE, ("alert-list GET", "alert GET"), ("api-alerts GET", "api-alert GET")),
+    Act("read a runbook", Permission.SEE, ("runbook GET", "pipeline-runbook GET"), ("api-runbook GET",)),
     Act(
         "acknowledge an alert",
         Permission.ACKNOWLEDGE,
@@ -265,8 +266,6 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-work", "GET"): Permission.SEE,
     ("runbook-list", "GET"): Permission.SEE,
-    ("runbook", "GET"): Permission.SEE,
-    ("pipeline-runbook", "GET"): Permission.SEE,
     ("pipeline-edit", "GET"): Permission.CONFIGURE,
     ("pipeline-retire", "GET"): Permission.CONFIGURE,
     # An incident: from the verdict to the certificate.
