@@ -191,6 +191,11 @@ def initial_of(options: Mapping[str, Any], declared: Iterable[Option]) -> dict[s
     return {_field(option): shown(options[option.name]) for option in declared if option.name in options}
 
 
+def options_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options as a person reads them, by name."""
+    return {name.replace("_", " "): shown(value) for name, value in options.items()}
+
+
 def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -262,6 +262,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["recovery_api.views.permission.ByTable"],
     "PREPROCESSING_HOOKS": ["recovery_api.schema.api_only"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_PATCH": False,  # each body says itself what is needed: a change of an end needs its options
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATIONS": False,
     "ENUM_NAME_OVERRIDES": {

@@ -30,6 +30,7 @@ from recovery_api.views import (
     purging,
     recoveries,
     retention,
+    runbooks,
     sink_jobs,
     tokens,
 )
@@ -147,6 +148,7 @@ urlpatterns = [
     path("alerts/<uuid:alert_id>", alerts.AlertOne.as_view(), name="api-alert"),
     path("alerts/<uuid:alert_id>/acknowledge", alerts.AlertAcknowledge.as_view(), name="api-alert-acknowledge"),
     path("alerts/<uuid:alert_id>/give-back", alerts.AlertGiveBack.as_view(), name="api-alert-give-back"),
+    path("runbooks/<end_name:name>", runbooks.RunbookOne.as_view(), name="api-runbook"),
     path("mutes", alerts.Mutes.as_view(), name="api-mutes"),
     path("mutes/<uuid:mute_id>/end", alerts.MuteEnd.as_view(), name="api-mute-end"),
     path("destinations", destinations.Destinations.as_view(), name="api-destinations"),

@@ -10,7 +10,7 @@ from workers.evidence.files import ReadOptions
 from workers.evidence.files.recognition import preset_known
 
 PAIRS = ("map", "type")
-LISTS = ("prefix",)
+LISTS = ("prefix", "table")
 COMMITTED = "committed"
 
 
@@ -53,7 +53,7 @@ def _options(plain: Mapping[str, Any], own: Mapping[str, Any]) -> ReadOptions:
         cell_maps={} if preset is None else _table_maps(preset),
         null=merged.get("null"),
         columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
-        table=merged.get("table"),
+        tables=merged.get("table", ()),
         prefixes=merged.get("prefix", ()),
         is_untied_committed=untied is not None,
         **({"placeholder": merged["placeholder"]} if "placeholder" in merged else {}),

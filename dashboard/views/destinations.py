@@ -14,14 +14,17 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.access import actor
 from dashboard.views.alerts import deliveries_shown
 from dashboard.views.errors import errors_shown, said
+from dashboard.views.overtaken import overtaken, version_read
 from recovery_api.domain.alerts.causes import Cause, Severity
 from recovery_api.domain.alerts.shapes.base import Shape
-from recovery_api.domain.errors import BadInput, FencepostError
+from recovery_api.domain.errors import BadInput, FencepostError, Outdated
 from recovery_api.domain.labels import label_parse
 from recovery_api.domain.words import words
+from recovery_api.models import Destination
 from recovery_api.selectors import destinations as selected
 from recovery_api.selectors.alerts import evaluated_at, pager_says
 from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.versions import version_of
 from recovery_api.services import destinations as services
 
 SHOWN = 50
@@ -90,8 +93,17 @@ def destination_list(request: HttpRequest) -> HttpResponse:
 @errors_shown
 def destination_show(request: HttpRequest, name: str) -> HttpResponse:
     """One destination: its routes, and what was sent to it."""
-    destination = selected.destination_get(name)
+    return _page(request, selected.destination_get(name))
+
+
+def _page(
+    request: HttpRequest, destination: Destination, entered: dict[str, str] | None = None, **more: Any
+) -> HttpResponse:
+    """`entered`: what was sent of its form, and not saved, for what `more` says."""
     context = {
+        "version": version_of(destination),
+        "given": {"address": destination.address, "secret": destination.secret, **(entered or {})},
+        **more,
         "destination": destination,
         "shape": Shape(destination.shape),
         "word": "destination_off" if destination.disabled_at else "destination_on",
@@ -103,14 +115,21 @@ def destination_show(request: HttpRequest, name: str) -> HttpResponse:
         "causes": [(one.value, one.label) for one in Cause],
         "pager_says": pager_says(now_get(), evaluated_at()),
     }
-    return render(request, "destinations/destination.html", context)
+    return render(request, "destinations/destination.html", context, status=409 if more else 200)
 
 
 @require_POST
 @errors_shown
 def destination_edit(request: HttpRequest, name: str) -> HttpResponse:
     given = {one: request.POST[one].strip() for one in ("address", "secret") if one in request.POST}
-    services.destination_change(selected.destination_get(name), **given, actor=actor(request), now=now_get())
+    destination = selected.destination_get(name)
+    try:
+        services.destination_change(
+            destination, **given, read=version_read(request), actor=actor(request), now=now_get()
+        )
+    except Outdated:
+        now = selected.destination_get(name)
+        return _page(request, now, given, **overtaken(now, {one: getattr(now, one) for one in given}, given))
     messages.success(request, "Changed. Send a test.")
     return redirect("destination", name)
 

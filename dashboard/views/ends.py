@@ -12,12 +12,13 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from dashboard.access import actor
-from dashboard.forms import EndForm, initial_of, shown
+from dashboard.forms import EndForm, initial_of, options_texts, shown
 from dashboard.views.drills import drills_context
 from dashboard.views.errors import error_page, gone_page, refused, said
 from dashboard.views.filters import filters_read, page_read, query_of
+from dashboard.views.overtaken import overtaken, version_read
 from dashboard.views.sink_readings import reading_context
-from recovery_api.domain.errors import FencepostError, NotFound
+from recovery_api.domain.errors import FencepostError, NotFound, Outdated
 from recovery_api.domain.kinds import kind_get
 from recovery_api.models import LIVE_STATES, End, Intent, IntentAction, Plan, Sink, Source
 from recovery_api.models.plans import WAITING_STATES
@@ -28,6 +29,7 @@ from recovery_api.selectors.ends import source_list as sources
 from recovery_api.selectors.pairs import pipeline_allows
 from recovery_api.selectors.purging import purge_check
 from recovery_api.selectors.registry import end_history, pipelines_of
+from recovery_api.selectors.versions import version_of
 from recovery_api.services.ends import connection_test_request, sink_update, source_update
 from recovery_api.services.presets import preset_filled
 from recovery_api.services.retirement import sink_retire, source_retire
@@ -98,12 +100,17 @@ def end_edit(request: HttpRequest, word: str, name: str) -> HttpResponse:
     except NotFound as error:
         return gone_page(request, MODELS[word], name, error)
     kind = kind_get(found.kind)
+    late: dict[str, Any] = {}
     if request.method == "POST":
         form = EndForm(request.POST, options=kind.options, has_name=False)
         if form.is_valid():
+            given, read = form.given_options(), version_read(request)
             try:
                 update: Any = source_update if word == "source" else sink_update
-                update(found, form.given_options(), actor=actor(request), now=timezone.now())
+                update(found, given, read=read, actor=actor(request), now=timezone.now())
+            except Outdated:
+                found = end_get(word, name)
+                late = overtaken(found, options_texts(found.options), options_texts(given))
             except FencepostError as error:
                 form.error_place(error)
             else:
@@ -113,8 +120,17 @@ def end_edit(request: HttpRequest, word: str, name: str) -> HttpResponse:
                 return redirect(word, name)
     else:
         form = EndForm(options=kind.options, has_name=False, initial=initial_of(found.options, kind.options))
-    context = {"word": word, "end": found, "kind": kind, "form": form, **_use(found)}
-    return render(request, "ends/edit.html", context, status=400 if form.is_bound and form.errors else 200)
+    context = {
+        "word": word,
+        "end": found,
+        "kind": kind,
+        "form": form,
+        "version": version_of(found),
+        **late,
+        **_use(found),
+    }
+    status = 409 if late else 400 if form.is_bound and form.errors else 200
+    return render(request, "ends/edit.html", context, status=status)
 
 
 def end_retire(request: HttpRequest, word: str, name: str) -> HttpResponse:

@@ -13,8 +13,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.access import actor
 from dashboard.views.errors import errors_shown, refused
+from dashboard.views.overtaken import overtaken, version_read
 from recovery_api.domain.alerts.causes import Cause, Severity
-from recovery_api.domain.errors import BadInput, NotFound, Refused
+from recovery_api.domain.errors import BadInput, NotFound, Outdated, Refused
 from recovery_api.domain.incidents import MOVES, IncidentState
 from recovery_api.domain.words import words
 from recovery_api.models import Alert, Incident, Pipeline
@@ -28,11 +29,14 @@ from recovery_api.selectors.incidents import (
     incident_list,
     incident_timeline,
 )
+from recovery_api.selectors.versions import version_of
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
 
 SHOWN = 50
 EVENTS_SHOWN = 200
 CHOICES_SHOWN = 200
+FIELDS = ("state", "severity", "commander", "cause")
+"""What its page changes."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -67,15 +71,15 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
     found = incident_get(incident_id)
     if request.method != "POST":
         return _page(request, found)
-    given: dict[str, Any] = {
-        name: request.POST[name]
-        for name in ("title", "state", "severity", "commander", "cause")
-        if name in request.POST
-    }
+    given: dict[str, Any] = {name: request.POST[name] for name in ("title", *FIELDS) if name in request.POST}
     try:
         if "add_pipeline" in request.POST:
             given["pipelines"] = [*found.pipelines.all(), pipeline_get(request.POST["add_pipeline"])]
-        incident_change(found, actor=actor(request), now=timezone.now(), **given)
+        incident_change(found, read=version_read(request), actor=actor(request), now=timezone.now(), **given)
+    except Outdated:
+        now = incident_get(incident_id)
+        entered = {name: text for name, text in given.items() if name != "pipelines"}
+        return _page(request, now, overtaken(now, {one: getattr(now, one) for one in entered}, entered), 409)
     except (BadInput, Refused, NotFound) as error:
         wrong = refused(error) if isinstance(error, BadInput) else {"refusal": str(error)}
         return _page(request, incident_get(incident_id), wrong, 409 if isinstance(error, Refused) else 400)
@@ -148,6 +152,8 @@ def _page(
         "alerts": incident_alerts(found),
         "events": list(incident_timeline(found).order_by("-id")[:EVENTS_SHOWN]),
         "means": state.means,
+        "version": version_of(found),
+        "given": {name: request.POST.get(name, getattr(found, name)) for name in FIELDS},
         "states": [found.state, *sorted(MOVES[state])],
         "severities": words(Severity),
         "others": [name for name in others[:CHOICES_SHOWN] if name not in names],

@@ -11,16 +11,18 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from dashboard.access import actor
-from dashboard.forms import PipelineForm, initial_of
+from dashboard.forms import PipelineForm, initial_of, options_texts
 from dashboard.views.errors import gone_page, refused
+from dashboard.views.overtaken import overtaken, version_read
 from recovery_api.domain.abilities import DELIVERIES, RECORDS, Ability
-from recovery_api.domain.errors import BadInput, FencepostError, NotFound
+from recovery_api.domain.errors import BadInput, FencepostError, NotFound, Outdated
 from recovery_api.domain.kinds import abilities_of
 from recovery_api.domain.pipelines import OPTIONS
 from recovery_api.models import End, Pipeline, Plan, Sink
 from recovery_api.models.plans import WAITING_STATES
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get, source_list
 from recovery_api.selectors.registry import sinks_free
+from recovery_api.selectors.versions import version_of
 from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
 
@@ -59,6 +61,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     own = found.delivery.name if found.delivery else ""
     deliveries = sorted({*_able(sinks_free(), DELIVERIES), *filter(None, [own])})
     shape: dict[str, Any] = {"options": OPTIONS.options, "is_new": False, "deliveries": deliveries}
+    late: dict[str, Any] = {}
     if request.method == "POST":
         form = PipelineForm(request.POST, **shape)
         if form.is_valid():
@@ -69,9 +72,13 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
                     scope=form.keys(),
                     options=form.given_options(),
                     requires_other_approver=not form.cleaned_data["author_may_approve"],
+                    read=version_read(request),
                     actor=actor(request),
                     now=timezone.now(),
                 )
+            except Outdated:
+                found = pipeline_get(name)
+                late = overtaken(found, _kept_texts(found), _entered_texts(form))
             except FencepostError as error:
                 form.error_place(error)
             else:
@@ -87,8 +94,9 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
         }
         form = PipelineForm(initial=initial, **shape)
     waiting = Plan.objects.filter(pipeline=found, state__in=WAITING_STATES).count()
-    context = {"pipeline": found, "form": form, "waiting_plans": waiting}
-    return render(request, "pipelines/edit.html", context, status=400 if form.is_bound and form.errors else 200)
+    context = {"pipeline": found, "form": form, "waiting_plans": waiting, "version": version_of(found), **late}
+    status = 409 if late else 400 if form.is_bound and form.errors else 200
+    return render(request, "pipelines/edit.html", context, status=status)
 
 
 def retire(request: HttpRequest, name: str) -> HttpResponse:
@@ -118,6 +126,30 @@ def _delivery(form: PipelineForm) -> Sink | None:
     """The sink to send into. None: the one that holds the record."""
     name = form.cleaned_data["delivery"]
     return sink_get(name) if name else None
+
+
+def _kept_texts(pipeline: Pipeline) -> dict[str, str]:
+    """What the form changes, as it is now, by field."""
+    return _texts(
+        pipeline.delivery.name if pipeline.delivery else "",
+        pipeline.scope,
+        not pipeline.requires_other_approver,
+        pipeline.options,
+    )
+
+
+def _entered_texts(form: PipelineForm) -> dict[str, str]:
+    given = form.cleaned_data
+    return _texts(given["delivery"], form.keys(), given["author_may_approve"], form.given_options())
+
+
+def _texts(delivery: str, keys: list[str] | None, author_may: bool, options: dict[str, Any]) -> dict[str, str]:
+    return {
+        "delivered through": delivery or "the record itself",
+        "scope": "every key" if keys is None else "\n".join(keys),
+        "author may approve": "yes" if author_may else "no",
+        **options_texts(options),
+    }
 
 
 def _create(request: HttpRequest, form: PipelineForm) -> str:

@@ -80,6 +80,7 @@ ACTS: tuple[Act, ...] = (
     Act("save a filter", Permission.SEE, ("filter-save POST",), ("api-saved-filters POST",)),
     Act("delete a filter", Permission.SEE, ("filter-delete POST",), ("api-saved-filter DELETE",)),
     Act("see alerts", Permission.SEE, ("alert-list GET", "alert GET"), ("api-alerts GET", "api-alert GET")),
+    Act("read a runbook", Permission.SEE, ("runbook GET", "pipeline-runbook GET"), ("api-runbook GET",)),
     Act(
         "acknowledge an alert",
         Permission.ACKNOWLEDGE,
@@ -273,8 +274,6 @@ PAGES: Mapping[tuple[str, str], Permission] = {
     ("pipeline-add", "GET"): Permission.CONFIGURE,
     ("pipeline-work", "GET"): Permission.SEE,
     ("runbook-list", "GET"): Permission.SEE,
-    ("runbook", "GET"): Permission.SEE,
-    ("pipeline-runbook", "GET"): Permission.SEE,
     ("pipeline-edit", "GET"): Permission.CONFIGURE,
     ("pipeline-retire", "GET"): Permission.CONFIGURE,
     # An incident: from the verdict to the certificate.

@@ -1,4 +1,5 @@
-"""Which configuration of a pipeline, a source, a sink or a destination somebody read: its `ETag`, by which a change says what it changes.
+"""Which configuration of a pipeline, a source, a sink or a destination, or which state of an incident, somebody read: its `ETag`,
+and a form's hidden field, by which a change says what it changes.
 
 Only what an edit can change counts. A connection test, or what a sink said last, makes no other version.
 """
@@ -7,32 +8,57 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 from recovery_api.domain.errors import Outdated
-from recovery_api.models import Destination, End, Pipeline
+from recovery_api.models import Destination, End, Event, EventKind, Incident, Pipeline
+
+Versioned = Destination | End | Incident | Pipeline
 
 
-def version_of(one: Destination | End | Pipeline) -> str:
+def version_of(one: Versioned) -> str:
     """The same text for the same configuration, and for no other."""
-    if isinstance(one, Pipeline):
-        kept = {
-            "delivery": one.delivery_id,
-            "scope": one.scope,
-            "options": one.options,
-            "requires_other_approver": one.requires_other_approver,
-        }
-    elif isinstance(one, Destination):
-        kept = {"address": one.address, "secret": one.secret}
-    else:
-        kept = {"kind": one.kind, "options": one.options}
-    whole = json.dumps([one._meta.model_name, one.pk, kept], sort_keys=True)
+    whole = json.dumps([one._meta.model_name, str(one.pk), _kept(one)], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
-def version_check(one: Destination | End | Pipeline, read: frozenset[str] | None) -> None:
+def version_check(one: Versioned, read: frozenset[str] | None) -> None:
     """Of the row as it is held now. `read`: the versions that the change was made for; None: it does not say.
 
     Raises: Outdated where it is none of them.
     """
     if read is not None and version_of(one) not in read:
-        raise Outdated(f"{one._meta.model_name} {one.name}", version_of(one))
+        raise Outdated(
+            f"{one._meta.model_name} {one.title if isinstance(one, Incident) else one.name}", version_of(one)
+        )
+
+
+def changed_last(one: Versioned) -> Event | None:
+    """The newest event that says what was changed of it. None: none says so."""
+    if isinstance(one, Pipeline):
+        found = Event.objects.filter(kind=EventKind.PIPELINE_CHANGED, pipeline=one)
+    elif isinstance(one, Incident):
+        found = Event.objects.filter(kind=EventKind.INCIDENT_CHANGED, data__incident=str(one.pk))
+    elif isinstance(one, Destination):
+        found = Event.objects.filter(kind=EventKind.ALERTING_CHANGED, data__destination=one.name)
+    else:
+        about = {"end": one._meta.model_name, "end_id": str(one.pk)}
+        found = Event.objects.filter(kind=EventKind.END_CHANGED, data__contains=about)
+    return found.order_by("-id").first()
+
+
+def _kept(one: Versioned) -> dict[str, Any]:
+    """What an edit can change."""
+    names: tuple[str, ...]
+    if isinstance(one, Pipeline):
+        names = ("delivery_id", "scope", "options", "requires_other_approver")
+    elif isinstance(one, Incident):
+        names = ("title", "state", "severity", "commander", "cause", "alerts")
+    elif isinstance(one, Destination):
+        names = ("address", "secret")
+    else:
+        names = ("kind", "options")
+    kept = {name: getattr(one, name) for name in names}
+    if isinstance(one, Incident):
+        kept["pipelines"] = sorted(str(pk) for pk in one.pipelines.values_list("pk", flat=True))
+    return kept

@@ -54,6 +54,7 @@ class AlertWholeShape(AlertShape):
     means = serializers.CharField()
     opens = serializers.CharField()
     resolves = serializers.CharField()
+    runbook = serializers.CharField(help_text="Where it is read, filled in with its pipeline's values.")
     history = AlertLineShape(many=True)
 
 

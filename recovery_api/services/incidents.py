@@ -15,6 +15,7 @@ from recovery_api.domain.incidents import IncidentState, move_check
 from recovery_api.domain.visible import visible
 from recovery_api.domain.words import words
 from recovery_api.models import EventKind, Incident, Pipeline
+from recovery_api.selectors.versions import version_check
 from recovery_api.services.events import event_append
 
 PIPELINES_MOST = 1000
@@ -72,13 +73,16 @@ def incident_change(
     cause: str | None = None,
     pipelines: Sequence[Pipeline] | None = None,
     alert: str = "",
+    read: frozenset[str] | None = None,
 ) -> Incident:
-    """What is given is changed, the rest stays. Closed, it says its cause; opened again, it keeps it.
+    """What is given is changed, the rest stays. Closed, it says its cause; opened again, it keeps it. `read`: the versions that
+    this is a change of (selectors.versions); None: of any.
 
-    Raises: BadInput; Refused where the state does not follow, or it would be closed without a cause.
+    Raises: Outdated; BadInput; Refused where the state does not follow, or it would be closed without a cause.
     """
     with transaction.atomic():
         locked = Incident.objects.select_for_update().get(pk=incident.pk)
+        version_check(locked, read)
         changes: list[str] = []
         wanted: dict[str, Any] = {
             "title": None if title is None else _title(title),

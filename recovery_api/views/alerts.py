@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -157,10 +158,12 @@ class MuteEnd(ApiView):
 def whole_row(alert: Alert) -> Row:
     """An alert with its cause's meaning and its history."""
     cause = Cause(alert.cause)
+    of = f"?{urlencode({'pipeline': alert.pipeline.name})}" if alert.pipeline else ""
     return {
         **alert_as_row(alert, now_get()),
         "means": cause.means,
         "opens": cause.opens,
         "resolves": cause.resolves,
+        "runbook": f"/api/v1/runbooks/{alert.cause}{of}",
         "history": [line_as_row(line) for line in alert_lines(alert)],
     }

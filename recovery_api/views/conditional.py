@@ -8,13 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from recovery_api.exceptions import BadRequest
-from recovery_api.models import Destination, End, Pipeline
-from recovery_api.selectors.versions import version_of
+from recovery_api.selectors.versions import Versioned, version_of
 
 TAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
 
 
-def tagged(response: Response, one: Destination | End | Pipeline) -> Response:
+def tagged(response: Response, one: Versioned) -> Response:
     """The answer with the `ETag` of the configuration that it shows."""
     response["ETag"] = f'"{version_of(one)}"'
     return response

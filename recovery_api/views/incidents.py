@@ -25,6 +25,7 @@ from recovery_api.serializers.incidents import IncidentShape, PostMortemShape
 from recovery_api.serializers.shapes import EventShape, page_of
 from recovery_api.services.incidents import NOTE_LONGEST, incident_change, incident_note, incident_open
 from recovery_api.views.base import ApiView, answer, filtered_pipeline, referenced
+from recovery_api.views.conditional import tagged, versions_read
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
@@ -98,13 +99,14 @@ class Incidents(ApiView):
         given = IncidentBody.read(request.data)
         pipelines = _named(given.pop("pipelines", []))
         incident = incident_open(given.pop("title"), pipelines, actor=actor(request), now=timezone.now(), **given)
-        return answer(incident_as_row(incident), 201, location=f"/api/v1/incidents/{incident.id}")
+        return tagged(answer(incident_as_row(incident), 201, location=f"/api/v1/incidents/{incident.id}"), incident)
 
 
 class IncidentOne(ApiView):
     @operation("show_incident", "One incident.", answer=IncidentShape, errors=[404], tag="incidents")
     def get(self, request: Request, incident_id: str) -> Response:
-        return answer(incident_as_row(incident_get(incident_id)))
+        incident = incident_get(incident_id)
+        return tagged(answer(incident_as_row(incident)), incident)
 
     @operation(
         "update_incident",
@@ -112,18 +114,20 @@ class IncidentOne(ApiView):
         "without.",
         answer=IncidentShape,
         body=IncidentChange,
-        errors=[404],
+        errors=[404, 412],
         request_example={"state": "mitigated", "commander": "ada"},
         tag="incidents",
     )
     def patch(self, request: Request, incident_id: str) -> Response:
         given: dict[str, Any] = IncidentChange.read(request.data)
+        read = versions_read(request)
         if not given:
             raise BadRequest("body", "names nothing to change", "See the members of this operation.")
         if "pipelines" in given:
             given["pipelines"] = _named(given["pipelines"])
-        changed = incident_change(incident_get(incident_id), actor=actor(request), now=timezone.now(), **given)
-        return answer(incident_as_row(incident_get(changed.id)))
+        incident_change(incident_get(incident_id), read=read, actor=actor(request), now=timezone.now(), **given)
+        changed = incident_get(incident_id)
+        return tagged(answer(incident_as_row(changed)), changed)
 
 
 class IncidentNotes(ApiView):

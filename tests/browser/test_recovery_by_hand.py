@@ -124,16 +124,17 @@ def press_on(page: Page, name: str) -> None:
     page.keyboard.press("Enter")
 
 
-def tab_to(page: Page, is_it: Callable[[dict[str, str]], bool]) -> None:
-    seen = []
-    for _ in range(120):
+def tab_to(page: Page, is_it: Callable[[dict[str, str]], bool]) -> int:
+    """How often Tab was pressed until the focus was there."""
+    seen: list[str] = []
+    for presses in range(120):
         focused = page.evaluate(
             "() => ({id: document.activeElement.id, text: document.activeElement.innerText.trim(),"
             " outline: getComputedStyle(document.activeElement).outlineStyle})"
         )
         if is_it(focused):
             assert focused["outline"] != "none", f"{focused} shows no focus"
-            return
+            return presses
         seen.append(focused["text"][:30])
         page.keyboard.press("Tab")
     raise AssertionError(f"nothing like that is reached by Tab: {seen}")

@@ -7,6 +7,9 @@ from tests.guards.guard import Guard
 TOOLS = "tests/integration/api/test_for_tools.py"
 METRICS = "tests/integration/pages/test_metrics.py"
 RUNBOOKS = "tests/unit/test_runbooks.py"
+OVERTAKEN = "tests/integration/pages/test_overtaken.py"
+MIRRORED = "tests/integration/api/test_incidents.py"
+KEYS = "tests/integration/api/test_idempotency.py"
 INCIDENTS = "tests/unit/test_incidents.py"
 
 GUARDS = (
@@ -30,6 +33,27 @@ GUARDS = (
         "    if read is not None and version_of(one) not in read:\n",
         "    if False:\n",
         (f"{TOOLS}::test_a_change_of_what_somebody_changed_meanwhile_is_refused",),
+    ),
+    Guard(
+        "a page's form of yesterday overwrites what somebody else changed meanwhile",
+        "dashboard/views/overtaken.py",
+        "    return frozenset([given]) if given else None\n",
+        "    return None\n",
+        (f"{OVERTAKEN}::test_a_form_of_yesterday_saves_nothing_says_what_was_changed_and_keeps_what_was_entered",),
+    ),
+    Guard(
+        "a change of an incident overwrites what somebody else wrote meanwhile",
+        "recovery_api/services/incidents.py",
+        "        version_check(locked, read)\n",
+        "",
+        (f"{MIRRORED}::test_a_change_of_an_incident_that_somebody_changed_meanwhile_is_refused",),
+    ),
+    Guard(
+        "an idempotency key grows younger whenever it is asked again",
+        "recovery_api/views/idempotent.py",
+        "                return _again(found)\n",
+        "                found.expires_at += now - found.created_at\n                found.save()\n                return _again(found)\n",
+        (f"{KEYS}::test_asking_again_starts_nothing_and_the_keys_age_counts_from_the_first_attempt",),
     ),
     Guard(
         "waiting looks occupy every thread of a web process",

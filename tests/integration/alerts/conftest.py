@@ -7,14 +7,17 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 
 from recovery_api.models import Alert, Delivery, Destination
 from recovery_api.services.alerts import Evaluated, alerts_evaluate
 from recovery_api.services.destinations import destination_add
 from tests.integration.pages.fleet import audit_make
+from tests.integration.recovery.world import World, world_make
 
 NOW = dt.datetime(2026, 3, 1, 3, 0, tzinfo=dt.UTC)
 
@@ -110,3 +113,13 @@ def hook(db: None) -> Destination:
         actor="root",
         now=NOW,
     )
+
+
+@pytest.fixture
+def world(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, settings: Any) -> World:
+    """A real pipeline whose relay is about to die; over HTTP."""
+    settings.FENCEPOST_EVIDENCE_DIR = tmp_path / "evidence"
+    settings.SECURE_SSL_REDIRECT = False
+    settings.FENCEPOST_API_RATES = {"person": None, "anonymous": None}
+    cache.clear()
+    return world_make(database_factory, tmp_path, is_scheduled=False)

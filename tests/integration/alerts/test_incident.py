@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
 
 from recovery_api.domain.alerts.signatures import is_signed
@@ -20,20 +16,11 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.services.destinations import destination_add
 from tests.integration.alerts.conftest import Receiver
 from tests.integration.api.conftest import Api, make_api, make_person
-from tests.integration.recovery.world import World, world_make
+from tests.integration.recovery.world import World
 from workers.alerts.pager import Pager
 from workers.runners import intent_run
 
 KEYS = [f"k{number}" for number in range(6)]
-
-
-@pytest.fixture
-def world(transactional_db: None, database_factory: Callable[[str], str], tmp_path: Path, settings: Any) -> World:
-    settings.FENCEPOST_EVIDENCE_DIR = tmp_path / "evidence"
-    settings.SECURE_SSL_REDIRECT = False
-    settings.FENCEPOST_API_RATES = {"person": None, "anonymous": None}
-    cache.clear()
-    return world_make(database_factory, tmp_path, is_scheduled=False)
 
 
 def worked(api: Api, answer: Any) -> Any:

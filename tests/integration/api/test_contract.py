@@ -50,7 +50,13 @@ def test_document_is_valid_and_without_a_warning(tmp_path):
             }
             assert {"400", "429", "500"} <= problems, (path, method)
             keys = [one["name"] for one in operation.get("parameters", []) if one["in"] == "header"]
-            is_edit = method == "patch" and path.split("/")[3] in ("pipelines", "sources", "sinks", "destinations")
+            is_edit = method == "patch" and path.split("/")[3] in (
+                "pipelines",
+                "sources",
+                "sinks",
+                "destinations",
+                "incidents",
+            )
             wanted = ["Idempotency-Key"] if method == "post" else ["If-Match"] if is_edit else []
             assert keys == wanted, (path, method)
             assert operation["summary"] and operation["tags"]

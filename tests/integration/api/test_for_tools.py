@@ -84,6 +84,20 @@ def test_a_change_of_a_destination_that_somebody_changed_meanwhile_is_refused(db
     assert admin.get("/destinations/hook").body["address"] == "https://b.example/"
 
 
+def test_a_runbook_is_read_filled_in_and_what_a_team_added_runs_nothing(pipeline, viewer, settings, tmp_path) -> None:
+    settings.FENCEPOST_TEAM_RUNBOOKS = str(tmp_path)
+    (tmp_path / "owed.md").write_text("Ask the desk. <script>alert(1)</script>")
+    read = viewer.get("/runbooks/owed?pipeline=mail").body
+    assert (read["name"], read["pipeline"]) == ("owed", "mail") and "manage.py plan mail --wait" in read["markdown"]
+    assert read["team_markdown"].startswith("Ask the desk.") and "Ask the desk." in read["html"]
+    assert "<script" not in read["html"]
+    plain = viewer.get("/runbooks/owed").body
+    assert plain["pipeline"] is None and "manage.py plan PIPELINE --wait" in plain["markdown"]
+    wrong = viewer.get("/runbooks/owd")
+    assert (wrong.status_code, wrong.body["code"]) == (404, "not_found") and "owed" in wrong.body["remedy"]
+    assert viewer.get("/runbooks/owed?pipeline=mial").status_code == 422
+
+
 def test_lists_by_owner_and_label(pipeline, viewer) -> None:
     Pipeline.objects.update(options={"owner": "payments", "labels": {"team": "payments", "tier": "1"}})
     for path in ("/pipelines", "/statuses"):

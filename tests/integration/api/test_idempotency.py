@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
 from recovery_api.models import Event, Intent, Pipeline, Plan, PlanState, Recovery, RememberedAnswer, Source, Token
 from recovery_api.services.idempotency import key_locked
+from recovery_api.services.intents import intent_take
 from tests.integration.api.conftest import make_api, make_person
 
 SOURCE = {"name": "orders", "kind": "paper_source", "options": {"path": "p"}}
@@ -87,6 +89,19 @@ def test_key_is_forgotten_after_its_time(admin):
     RememberedAnswer.objects.update(created_at=kept.created_at - 25 * hour, expires_at=kept.expires_at - 25 * hour)
     assert admin.post("/sources", SOURCE | {"name": "other"}, **KEY).status_code == 201
     assert RememberedAnswer.objects.count() == 1
+
+
+def test_asking_again_starts_nothing_and_the_keys_age_counts_from_the_first_attempt(operator, pipeline):
+    first = operator.post("/audits", {"pipeline": "mail"}, **KEY)
+    intent = Intent.objects.get()
+    assert intent_take(intent.id, "worker", timezone.now()) is not None, "the first attempt runs"
+    kept = RememberedAnswer.objects.get()
+    assert kept.created_at <= intent.created_at, "from its beginning, however long it took"
+    hours = dt.timedelta(hours=23)
+    RememberedAnswer.objects.update(created_at=kept.created_at - hours, expires_at=kept.expires_at - hours)
+    again = operator.post("/audits", {"pipeline": "mail"}, **KEY)
+    assert again.content == first.content and Intent.objects.count() == 1
+    assert RememberedAnswer.objects.get().expires_at == kept.expires_at - hours, "asking again makes it no younger"
 
 
 def test_secret_of_a_token_is_not_kept_for_its_key(operator):

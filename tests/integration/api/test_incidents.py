@@ -55,6 +55,20 @@ def test_an_incident_is_mirrored_by_rest_from_its_name_to_its_post_mortem(pipeli
     assert operator.get("/incidents?is_live=true").body["items"] == []
 
 
+def test_a_change_of_an_incident_that_somebody_changed_meanwhile_is_refused(pipeline, operator, admin) -> None:
+    opened = operator.post("/incidents", {"title": "Orders owed", "pipelines": ["mail"]})
+    path, read = opened.headers["Location"].removeprefix("/api/v1"), opened.headers["ETag"]
+    assert operator.get(path).headers["ETag"] == read
+    operator.post(f"{path}/notes", {"text": "the relay died"})
+    first = admin.call("PATCH", path, {"commander": "adam"}, If_Match=read)
+    assert first.status_code == 200 and first.headers["ETag"] != read, "a note is no other version"
+    late = operator.call("PATCH", path, {"commander": "olga"}, If_Match=read)
+    assert (late.status_code, late.body["code"]) == (412, "outdated") and "Orders owed" in late.body["detail"]
+    moved = operator.call("PATCH", path, {"pipelines": []}, If_Match=first.headers["ETag"])
+    assert moved.status_code == 200 and moved.headers["ETag"] != first.headers["ETag"], "its pipelines count"
+    assert operator.get(path).body["commander"] == "adam"
+
+
 def test_bad_input_opens_nothing(pipeline, operator) -> None:
     for body, field in (
         ({"title": " "}, "title"),

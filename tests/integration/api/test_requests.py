@@ -232,3 +232,14 @@ def test_missing_selection_never_means_everything(everyone, approved_plan):
     assert not Intent.objects.filter(action="recover").exists()
     assert everyone.post("/recoveries", whole).status_code == 202
     assert Pipeline.objects.count() == 1
+
+
+def test_rc33_names_are_kept_exactly_and_two_that_differ_by_case_are_two_sources(admin):
+    names = ["Outbox", "outbox", "order", "my.table", 'we"ird', "outbox events", "größe", 'o"; DROP TABLE outbox; --']
+    for name in names:
+        options = {"connection": "env:X", "schema": "Sales", "table": name, "coordinate": ["Select"], "key": "desc"}
+        made = admin.post("/sources", {"name": name, "kind": "postgresql_outbox", "options": options})
+        assert made.status_code == 201, made.body
+        shown = admin.get(made.headers["Location"].removeprefix("/api/v1")).body
+        assert shown["name"] == name and {key: shown["options"][key] for key in options} == options
+    assert sorted(row["name"] for row in admin.get("/sources").body["items"]) == sorted(names)

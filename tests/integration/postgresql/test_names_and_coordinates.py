@@ -63,6 +63,8 @@ def test_every_name_works_when_it_is_given_exactly(bench: Bench, schema: str) ->
         assert lane(pin(source)).head == Coordinate(number)
         (row,) = history(source, Width.FULL)
         assert (row["position"], row["key"], row["op"]) == (number, "a", "insert")
+        sink = bench.sink(name, "Select", schema=schema, content="user")
+        assert [one["position"] for one in accepted(sink)] == [number], "the same table as a record"
         with source.hold_snapshot() as reading:
             from pyarrow import table as arrow
 

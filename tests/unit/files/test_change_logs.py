@@ -284,6 +284,22 @@ def test_a_file_of_two_tables_is_refused_naming_both_and_one_can_be_chosen(tmp_p
     assert (code, answer["read"]["history"]["ignored"]) == (0, {"other table": 1})
 
 
+def test_rc_32_the_leaves_of_a_partitioned_table_are_one_history(tmp_path):
+    """The relay read the leaf of February alone: what was committed to March's, made after it had started, is lost."""
+    leaves = ("outbox_2026_02", "outbox_2026_03", "outbox_2026_03", "audit_log")
+    log = [
+        change("c", {"id": number}, lsn=number, schema="public", table=leaf)
+        for number, leaf in zip((10, 11, 12, 13), leaves, strict=True)
+    ]
+    for tables in (["outbox_2026_*"], ["outbox_2026_02", "public.outbox_2026_03"]):
+        asked = [f"--table={table}" for table in tables]
+        code, answer, _, _ = judged(tmp_path, log, log[:1], "--frontier=12", *asked)
+        assert (code, answer["sink_delta"]) == (1, [11, 12]), answer
+        assert answer["read"]["history"]["ignored"] == {"other table": 1}
+    code, answer, _, _ = judged(tmp_path, log, log[:1], "--frontier=12")
+    assert code == 2 and "Leaves of one partitioned table" in answer["error"]["data"]["remedy"], "never guessed"
+
+
 def test_a_snapshot_row_whose_numbers_need_the_exact_way_is_read_once_and_kept(tmp_path):
     history = [change("r", {"id": 1, "price": 1.5}, lsn=500, snapshot="first")]
     code, answer, _, _ = judged(tmp_path, history, history, "--frontier=500")

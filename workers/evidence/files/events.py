@@ -135,9 +135,9 @@ def events_read(
         file.notes = notes_of(read, notes.name)
         file.notes.blemishes = (folder.blemishes + file.notes.blemishes)[:20]
         file.notes.blemish_count += folder.blemish_count
-    if len(file.tables) > 1:
+    if len(file.tables) > 1 and not options.tables:
         named = ", ".join(f"{table} (from line {line})" for table, line in sorted(file.tables.items()))
-        remedy = f"Say which: --table {sorted(file.tables)[0]}."
+        remedy = f"Say which: --table {sorted(file.tables)[0]}. Leaves of one partitioned table are all named, or by a pattern."
         raise BadFile(notes.name, "tables", f"holds events of {len(file.tables)} tables: {named}", remedy)
     file.has_contents = collector.is_content_seen or collector.is_all_deletes
     if file.notes.rows and not file.has_contents and options.needs_contents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -22,7 +23,8 @@ class ReadOptions:
     """`maps`: field to path. `types`: member of the content to type, as declared. `columns`: of a file without a header.
 
     `format` is one of FORMATS, or `kcat:` and the format string that was given to kcat. `null`: the text of an unquoted
-    cell that stands for null; None: an empty one, `NULL` and `\\N`. `table`: which table of several. `placeholder`: what
+    cell that stands for null; None: an empty one, `NULL` and `\\N`. `tables`: which of several, together one history, as the leaves
+    of a partitioned table are; `*` stands for any text. `placeholder`: what
     stands for a value that the log did not hold. `is_record`: an acceptance record, in which a second reading of a row is a
     second entry. `by_event_id`: entries are matched by their event id, so that a record needs no coordinate and no content.
     `cell_maps`: a table preset's, where the file holds a table's rows. `prefixes`: whose logical decoding messages are events.
@@ -35,7 +37,7 @@ class ReadOptions:
     types: Mapping[str, str] = field(default_factory=dict)
     null: str | None = None
     columns: tuple[str, ...] = ()
-    table: str | None = None
+    tables: tuple[str, ...] = ()
     placeholder: str = PLACEHOLDER
     is_record: bool = False
     by_event_id: bool = False
@@ -59,6 +61,20 @@ class ReadOptions:
             word, _, detail = kind.partition(":")
             if word not in TYPES or (word == "decimal" and detail and not detail.isdigit()):
                 raise BadInput("--type", f"{member}={kind} is not known", f"Known: {', '.join(TYPES)}, decimal:SCALE.")
+
+    def is_of(self, table: str) -> bool:
+        """Whether an event of this table is one that was asked for.
+
+        >>> leaves = ReadOptions(tables=("outbox_2026_*",))
+        >>> leaves.is_of("public.outbox_2026_02"), leaves.is_of("public.outbox"), ReadOptions().is_of("public.outbox")
+        (True, False, True)
+        """
+        names = (table, table.rpartition(".")[2])
+        return not self.tables or any(_fits(name, wanted) for name in names for wanted in self.tables)
+
+
+def _fits(name: str, wanted: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), name, re.DOTALL) is not None
 
 
 @dataclass(frozen=True)

@@ -189,10 +189,10 @@ class Shape:
             self.prefixes[prefix_of(value)] += 1
         view = change_view(message, parse)
         table = table_of(view)
-        if self.options.prefixes and self.options.table is None:
+        if self.options.prefixes and not self.options.tables:
             raise NotAnEvent("other table")  # messages were asked for, and no table
         if table is not None:
-            if self.options.table not in (None, table, table.rpartition(".")[2]):
+            if not self.options.is_of(table):
                 raise NotAnEvent("other table")
             self.tables.setdefault(table, line)
         image = view["before"] if view["op"] == "delete" else view["after"]

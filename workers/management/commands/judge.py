@@ -99,7 +99,13 @@ class Command(BaseCommand):
         one.add_argument(
             "--columns", action="append", default=[], metavar="[END:]A,B,…", help="of a file without a header"
         )
-        one.add_argument("--table", action="append", default=[], metavar="[END:]TABLE", help="which table of several")
+        one.add_argument(
+            "--table",
+            action="append",
+            default=[],
+            metavar="[END:]TABLE",
+            help="which table of several; again, or with *, for the leaves of one that is partitioned",
+        )
         one.add_argument(
             "--prefix",
             action="append",
