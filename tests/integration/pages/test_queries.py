@@ -31,7 +31,7 @@ BASELINE = {
     "/sinks/": 8,
     "/sources/source%20p1/": 11,
     "/sinks/sink%20p1/": 13,
-    "/pipelines/p1/": 36,
+    "/pipelines/p1/": 38,
     "/pipelines/p1/timeline/": 8,
     "/add/pipeline/": 8,
     "/pipelines/p1/edit/": 9,
