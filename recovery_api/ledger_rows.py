@@ -34,7 +34,7 @@ def item_as_row(item: LedgerItem) -> Row:
         "word": item.word,
         "cause": item.cause or None,
         "means": f"{means}{gone}",
-        "key": item.key,
+        "key": item.shown_key if item.key is None else item.key,
         "event_id": item.event_id,
         "committed_at": item.committed_at.isoformat() if item.committed_at else None,
         "is_acknowledged": item.is_acknowledged,

@@ -18,6 +18,11 @@ class Migration(migrations.Migration):
             name='sink_body',
             field=models.BinaryField(null=True),
         ),
+        migrations.AddField(
+            model_name='ledgeritem',
+            name='shown_key',
+            field=models.TextField(blank=True, null=True),
+        ),
         migrations.RemoveConstraint(
             model_name='event',
             name='an_event_kind_is_known',

@@ -80,7 +80,8 @@ class LedgerItem(models.Model):
     `other_digest`: of the other end's side. `entry`: in committed order, or the record's. `copies`: how often it was
     accepted. `is_content_gone`: the source does not hold its row any more, so nothing can be sent. `first_seen_at`,
     `last_seen_at`: when the record's snapshot of the audit was opened that saw it first and last. Key and event id where
-    the reading brought them.
+    the reading brought them. `shown_key`: the key as it was looked up for people; no scope is judged by it, since it may be
+    of another mapping.
     """
 
     pipeline = models.ForeignKey(Pipeline, on_delete=models.PROTECT, related_name="ledger_items")
@@ -95,6 +96,7 @@ class LedgerItem(models.Model):
     copies = models.BigIntegerField(null=True, blank=True)
     event_id = models.TextField(null=True, blank=True)
     key = models.TextField(null=True, blank=True)
+    shown_key = models.TextField(null=True, blank=True)
     committed_at = models.DateTimeField(null=True, blank=True)
     epoch = models.CharField(max_length=64)
     is_acknowledged = models.BooleanField(default=False)

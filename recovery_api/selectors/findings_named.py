@@ -17,7 +17,18 @@ from recovery_api.models import Event, EventKind, Finding, LedgerItem, Pipeline
 
 Place = tuple[str, int, int]
 
-CITED = ("lane", "position", "ordinal", "word", "digest", "other_digest", "key", "event_id", "committed_at")
+CITED = (
+    "lane",
+    "position",
+    "ordinal",
+    "word",
+    "digest",
+    "other_digest",
+    "key",
+    "shown_key",
+    "event_id",
+    "committed_at",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +97,8 @@ def _named(pipeline: Pipeline, findings: Sequence[Finding]) -> dict[tuple[str, i
         position__in={one.position for one in findings},
     ).order_by("id")
     found: dict[tuple[str, int, int, bytes], EventNamed] = {}
-    for lane, position, ordinal, word, digest, other, key, event_id, committed_at in items.values_list(*CITED):
-        committed = digest if word == ItemWord.LOST else other
+    for lane, position, ordinal, word, digest, other, own, shown, event_id, committed_at in items.values_list(*CITED):
+        committed, key = digest if word == ItemWord.LOST else other, shown if own is None else own
         if committed and (key is not None or event_id is not None or committed_at is not None):
             found[lane, position, ordinal, bytes(committed)] = EventNamed(key, event_id, committed_at)
     return found

@@ -45,6 +45,7 @@ class LearntItem(NamedTuple):
     copies: int | None
     event_id: str | None
     key: str | None
+    shown_key: str | None
     committed_at: datetime | None
     is_acknowledged: bool
     is_content_gone: bool
@@ -162,7 +163,7 @@ _SAME = "i.pipeline_id = %(pipeline)s AND (i.lane, i.position, i.ordinal, i.word
 
 _TABLE = f"""
 CREATE TEMPORARY TABLE {FOUND} (lane text, position bigint, ordinal bigint, word text, cause text, digest bytea,
-    other_digest bytea, entry bigint, copies bigint, event_id text, key text, committed_at timestamptz,
+    other_digest bytea, entry bigint, copies bigint, event_id text, key text, shown_key text, committed_at timestamptz,
     is_acknowledged boolean, is_content_gone boolean, settled_by text) ON COMMIT DROP
 """  # nosec B608 # names of our own tables, values are parameters
 
@@ -174,6 +175,7 @@ FROM {FOUND} f WHERE f.settled_by <> '' AND i.settled_at IS NULL AND {_SAME}
 _SEE = f"""
 UPDATE {{items}} i SET cause = f.cause, other_digest = f.other_digest, entry = f.entry, copies = f.copies,
     event_id = coalesce(f.event_id, i.event_id), key = coalesce(f.key, i.key),
+    shown_key = coalesce(f.shown_key, i.shown_key),
     committed_at = coalesce(f.committed_at, i.committed_at), is_acknowledged = f.is_acknowledged,
     is_content_gone = f.is_content_gone, epoch = CASE WHEN f.is_content_gone THEN i.epoch ELSE %(epoch)s END,
     last_audit_id = %(audit)s, last_seen_at = %(seen)s, settled_by = '', settled_at = NULL
@@ -182,10 +184,10 @@ FROM {FOUND} f WHERE f.settled_by = '' AND {_SAME}
 
 _OPEN = f"""
 INSERT INTO {{items}} (pipeline_id, lane, position, ordinal, word, cause, digest, other_digest, entry, copies, event_id,
-    key, committed_at, epoch, is_acknowledged, is_content_gone, first_audit_id, first_seen_at, last_audit_id,
+    key, shown_key, committed_at, epoch, is_acknowledged, is_content_gone, first_audit_id, first_seen_at, last_audit_id,
     last_seen_at, settled_by)
 SELECT DISTINCT ON (f.lane, f.position, f.ordinal, f.word, f.digest) %(pipeline)s, f.lane, f.position, f.ordinal, f.word,
-    f.cause, f.digest, f.other_digest, f.entry, f.copies, f.event_id, f.key, f.committed_at, %(epoch)s,
+    f.cause, f.digest, f.other_digest, f.entry, f.copies, f.event_id, f.key, f.shown_key, f.committed_at, %(epoch)s,
     f.is_acknowledged, f.is_content_gone, %(audit)s, %(seen)s, %(audit)s, %(seen)s, ''
 FROM {FOUND} f WHERE f.settled_by = '' AND NOT EXISTS (SELECT FROM {{items}} i WHERE {_SAME})
 ORDER BY f.lane, f.position, f.ordinal, f.word, f.digest LIMIT %(room)s

@@ -75,6 +75,8 @@ def remembered_read(spec: MeetSpec, range_: CoordinateRange) -> pa.Table:
             at = schemas.ITEM.get_field_index("is_this_epoch")
             others = pa.repeat(pa.scalar(False), found.num_rows)
             found = found.set_column(at, schemas.ITEM.field("is_this_epoch"), others)
+            key = schemas.ITEM.get_field_index("key")  # it may be of another mapping: no scope is judged by it
+            found = found.set_column(key, schemas.ITEM.field("key"), pa.nulls(found.num_rows, pa.string()))
         tables.append(found.join(tables[-1].select([*SAME, "word"]), [*SAME, "word"], join_type="left anti"))
     return pa.concat_tables([table.select(schemas.ITEM.names).cast(schemas.ITEM) for table in tables])
 

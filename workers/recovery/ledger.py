@@ -109,6 +109,8 @@ def _items(found: Evidence) -> Iterator[LearntItem]:
             for row in batch.to_pylist():
                 if row["word"] == ItemWord.UNJUSTIFIABLE:
                     continue
+                question = found.spec.questions.get(row["lane"])
+                is_scoped = question is not None and question.scope is not None
                 yield LearntItem(
                     lane=row["lane"],
                     position=row["position"],
@@ -120,7 +122,8 @@ def _items(found: Evidence) -> Iterator[LearntItem]:
                     entry=row["entry"],
                     copies=row["copies"],
                     event_id=row["event_id"],
-                    key=row["key"],
+                    key=row["key"] if is_scoped else None,
+                    shown_key=row["key"],
                     committed_at=row["committed_at"],
                     is_acknowledged=bool(row["is_acknowledged"]),
                     is_content_gone=bool(row["is_content_gone"]),

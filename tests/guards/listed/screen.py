@@ -60,6 +60,16 @@ GUARDS = (
         ),
     ),
     Guard(
+        "a key that was looked up for people decides what a scope owes",
+        "workers/recovery/ledger.py",
+        '                    key=row["key"] if is_scoped else None,\n',
+        '                    key=row["key"],\n',
+        (
+            "tests/integration/recovery/test_ledger.py::"
+            "test_another_scope_keeps_what_was_open_and_takes_nothing_as_seen",
+        ),
+    ),
+    Guard(
         "a filter is deleted by another person than whose it is",
         "recovery_api/services/looking.py",
         "    count, _ = saved_filters(person).filter(pk=filter_id).delete()\n",

@@ -53,6 +53,7 @@ def lost(position: int, **more: Any) -> LearntItem:
         "copies": None,
         "event_id": None,
         "key": None,
+        "shown_key": None,
         "committed_at": None,
         "is_acknowledged": False,
         "is_content_gone": False,
