@@ -114,6 +114,11 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
     return make
 
 
+CHARTS_CUT = """() => [...document.querySelectorAll(".plot .main-svg")].map(
+    (svg) => svg.getBoundingClientRect().height - svg.closest(".plot").getBoundingClientRect().height
+).filter((cut) => cut > 1)"""
+
+
 def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
     addresses: Callable[[], dict[str, str]], open_page: Callable[..., Page]
 ) -> None:
@@ -137,6 +142,9 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
                 page.goto(address)  # a chart is drawn again a moment after its window changed
             if (over := page.evaluate(SIDEWAYS)) > 0:
                 said.append(f"scrolls {over} px sideways at {width}")
+        if page.locator(".plot").count():
+            page.wait_for_timeout(500)  # charts follow a window a moment after it changed
+            said += [f"a chart is {cut} px higher than its box" for cut in page.evaluate(CHARTS_CUT)]
     assert {name: said for name, said in wrong.items() if said} == {}
 
 

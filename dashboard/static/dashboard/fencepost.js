@@ -88,6 +88,7 @@
     var source = document.getElementById(plot.dataset.figure);
     if (!source || !window.Plotly) return;
     var figure = coloured(JSON.parse(source.textContent));
+    plot.style.height = figure.layout.height + "px"; // a chart that follows its window's width takes its box's height, and has none of its own
     window.Plotly.react(plot, figure.data, figure.layout, { displayModeBar: false, responsive: true, scrollZoom: false });
     var reset = document.querySelector('[data-reset="' + plot.dataset.figure + '"]');
     if (reset && reset.hidden) {
