@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from dashboard.charts.look import LOOK
@@ -68,7 +69,7 @@ PANELS: tuple[tuple[str, tuple[Line, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a strip, or an hour of a spark line: where it lies, its tone (`gap`: not observed) and its words.
+    """A stretch of a strip, or hours of a spark line: where it lies, its tone (`gap`: not observed) and its words.
 
     `y`, `height`: of the drawing's own height, from its top.
     """
@@ -83,7 +84,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """`runs`: lines, each the points of an SVG polyline, over hours without a gap. `foot`: an hour's status below them."""
+    """`runs`: lines, each the points of an SVG polyline, over hours without a gap. `foot`: the status below them, of
+    hours alike in one block."""
 
     runs: list[str]
     foot: list[Block]
@@ -164,10 +166,12 @@ def spark_of(found: Sequence[Hour], says: str) -> Spark:
     room = SPARK_HEIGHT - SPARK_FOOT - 2
     most = max((one.lag_events or 0 for one in found), default=0) or 1
     runs: list[list[str]] = [[]]
-    foot = []
+    foot, begun = [], 0.0
+    for tone, alike in groupby(look_of(one.status).tone if one.status else "gap" for one in found):
+        width = step * len(list(alike))
+        foot.append(_block(round(begun, 2), round(width, 2), tone, "", SPARK_HEIGHT - SPARK_FOOT, SPARK_FOOT))
+        begun += width
     for place, one in enumerate(found):
-        tone = look_of(one.status).tone if one.status else "gap"
-        foot.append(_block(round(step * place, 2), round(step, 2), tone, "", SPARK_HEIGHT - SPARK_FOOT, SPARK_FOOT))
         if one.lag_events is None:
             runs.append([])
             continue

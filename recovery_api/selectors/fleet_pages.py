@@ -6,6 +6,7 @@ are read for one page only.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,8 @@ TROUBLE = tuple(status.value for status in WORST_FIRST)
 """What is wrong for certain, what nobody knows, what goes on, what is acknowledged, what was given, what is well."""
 
 AUDIT_COLUMNS_LEFT_OUT = ("findings", "groups", "lanes", "weaknesses", "verified")
+SAID_ALONE = frozenset({"owner", "labels"})
+"""Options that decide no word: pipelines that differ in them alone stand alike."""
 RUN_COLUMNS = ("state", "outcome", "problem", "finished_at", "certificate_void_since")
 RECOVERY_COLUMNS_LEFT_OUT = ("certificate", "attestations", "progress")
 
@@ -58,11 +61,21 @@ def fleet_entries(now: datetime) -> list[FleetEntry]:
     for key, read_at, status, frontier, until in standing.values_list(*columns_read):
         reading = RecordReading(read_at, Status(status), frontier, evidence_until=until)
         readings.setdefault(key, []).append(reading)
+    parsed: dict[str, dict[str, Any]] = {}
+
+    def options_of(row: dict[str, Any]) -> dict[str, Any]:
+        """Parsed once for all that are configured alike."""
+        deciding = {name: value for name, value in row["options"].items() if name not in SAID_ALONE}
+        key = json.dumps(deciding, sort_keys=True)
+        if key not in parsed:
+            parsed[key] = pipeline_options_parse(deciding)
+        return parsed[key]
+
     entries = [
         FleetEntry(
             row["pk"],
             row["name"],
-            _word(row, readings.get(row["pk"], []), now),
+            _word(row, options_of(row), readings.get(row["pk"], []), now),
             "\n".join(row[name] or "" for name in ("name", *ends)).casefold(),
             row["is_waiting"],
             str(row["options"].get("owner") or ""),
@@ -128,7 +141,7 @@ def _newest(found: QuerySet[Any], moment: str) -> QuerySet[Any]:
     return found.order_by("pipeline_id", f"-{moment}").distinct("pipeline_id")
 
 
-def _word(row: dict[str, Any], readings: Sequence[RecordReading], now: datetime) -> str:
+def _word(row: dict[str, Any], options: Mapping[str, Any], readings: Sequence[RecordReading], now: datetime) -> str:
     """The word alone, from a few columns: the sentences are read for one page only."""
     run = None
     if row["recovery_state"] is not None:
@@ -141,7 +154,6 @@ def _word(row: dict[str, Any], readings: Sequence[RecordReading], now: datetime)
             is_void=row["recovery_certificate_void_since"] is not None,
         )
     restored = "" if row["sink__restored_at"] is not None else None
-    options = pipeline_options_parse(row["options"])
     due = (row["schedule__next_due_at"], row["schedule__due_at"])
     overdue = overdue_of(str(row["pk"]), *due, options, readings, now)
     return str(decide(row["name"], readings, run, options, restored, now, overdue).status)

@@ -34,6 +34,8 @@ from recovery_api.selectors.destinations import deliveries_due
 ANSWERS_KEPT = 20
 EXCERPT_KEPT = 500
 PAGER = "pager"
+RECORDED = ("state", "due_at", "taken_by", "taken_until", "answers", "is_late", "sent_at", "attempts", "superseded_by")
+"""What an attempt changes of a delivery; the message stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ def delivery_record(delivery: Delivery, answer: Answer, took_seconds: float, now
             row.is_late = row.is_late or (row.sent_at is None and late_by(row.due_since, now) is not None)
             row.sent_at, row.attempts = row.sent_at or now, 0 if is_resent else row.attempts
         _newer_settle(row)
-        row.save()
+        row.save(update_fields=RECORDED)
         if answer.disables:
             destination_disable(row.destination, answer.problem, now)
         if following.is_spare_due and row.spare_at is None and row.state is not DeliveryState.SUPERSEDED:

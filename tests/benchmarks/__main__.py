@@ -1,4 +1,4 @@
-"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge image increment recovery fleet year --rows 5000000"` chooses."""
+"""`make bench`: ratios, measured in one run on one machine. `ARGS="audit landing fire latency admission lists writers judge image increment recovery fleet year oncall --rows 5000000"` chooses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ BENCHMARKS = (
     "recovery",
     "fleet",
     "year",
+    "oncall",
 )
-LONG = ("image", "increment", "recovery", "fleet", "year")
+LONG = ("image", "increment", "recovery", "fleet", "year", "oncall")
 """Made by name alone: a quarter of an hour and more, and, of 20 million, about 16 GB of disk."""
 
 
@@ -89,6 +90,10 @@ def main() -> None:
         from tests.benchmarks import fleet
 
         fleet.run(given.rows or [1_000])
+    if "oncall" in names:
+        from tests.benchmarks import oncall
+
+        oncall.run(given.rounds)
     if "judge" in names:
         from tests.benchmarks import judge
 

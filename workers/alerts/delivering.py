@@ -31,6 +31,8 @@ AT_ONCE_EACH = 4
 """Of one destination: a hanging one holds no more of the pager's threads."""
 TAKEN_AT_ONCE_EACH = 3 * AT_ONCE_EACH
 """So many are taken: three times as long as a request may take is less than they are ours."""
+ASKED_EVERY_SECONDS = 0.2
+"""While something is sent, the outbox is asked so often, or once some have come back: asking for each one costs as much as sending it."""
 REFERENCES = ("env:", "file:")
 
 
@@ -44,6 +46,8 @@ class Deliverer:
         self._running: dict[Future[tuple[Answer, float]], Delivery] = {}
         self._taken: deque[Delivery] = deque()
         self._ahead = timedelta(0)
+        self._asked_at = float("-inf")
+        self._came = 0
 
     def turn(self, seconds: float) -> int:
         """Takes what is due, as far as there are threads, and writes down what came back within so many seconds. How many came back."""
@@ -59,6 +63,10 @@ class Deliverer:
         running = Counter(one.destination_id for one in self._running.values())
         if len(self._running) >= AT_ONCE or any(running[one.destination_id] < AT_ONCE_EACH for one in self._taken):
             return
+        is_early = time.monotonic() - self._asked_at < ASKED_EVERY_SECONDS and self._came < TAKEN_AT_ONCE_EACH / 2
+        if self.is_busy and is_early:
+            return
+        self._asked_at, self._came = time.monotonic(), 0
         held = running + Counter(one.destination_id for one in self._taken)
         busy = {key: TAKEN_AT_ONCE_EACH if count > TAKEN_AT_ONCE_EACH / 2 else count for key, count in held.items()}
         now = now_get()
@@ -81,6 +89,7 @@ class Deliverer:
         if not self._running:
             return 0
         done, _ = wait(self._running, timeout=seconds, return_when="FIRST_COMPLETED")
+        self._came += len(done)
         for future in done:
             answer, took = future.result()
             delivery_record(self._running.pop(future), answer, took, now_get())
