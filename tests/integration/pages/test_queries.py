@@ -31,7 +31,7 @@ BASELINE = {
     "/sinks/": 6,
     "/sources/source%20p1/": 9,
     "/sinks/sink%20p1/": 11,
-    "/pipelines/p1/": 33,
+    "/pipelines/p1/": 35,
     "/pipelines/p1/timeline/": 6,
     "/add/pipeline/": 6,
     "/pipelines/p1/edit/": 7,
