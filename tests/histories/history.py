@@ -221,6 +221,9 @@ def _said(found: Evidence) -> dict[str, Any]:
         if row["is_keyed_hidden"]:  # of several entries at its coordinate any one is named, as they come
             row["accepted_digest"] = None
     told = rows_read(found.stored, found.stored.of(ITEMS), schemas.ITEM).to_pylist()
+    for row in told:
+        if found.spec.questions[row["lane"]].scope is None:  # looked up for people, once, and judged by nowhere
+            row["key"] = None
     return {
         "lanes": {
             lane: (one.frontier, asdict(one.counts), dict(one.fingerprint), one.stranded, _learnt(one))

@@ -51,6 +51,9 @@ def said(found: Evidence) -> dict[str, Any]:
         rows_read(found.stored, found.stored.of(sort), schema).to_pylist()
         for sort, schema in ((FINDINGS, schemas.FINDING), (ITEMS, schemas.ITEM))
     ]
+    for row in rows[1]:
+        if found.spec.questions[row["lane"]].scope is None:  # looked up for people, once, and judged by nowhere
+            row["key"] = None
     lanes = {
         lane: (one.counts, one.fingerprint, one.found and replace(one.found, evidence="", admitted_below=None))
         for lane, one in found.lanes.items()
