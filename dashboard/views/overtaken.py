@@ -11,7 +11,7 @@ from recovery_api.selectors.versions import Versioned, changed_last
 
 
 def version_read(request: HttpRequest) -> frozenset[str] | None:
-    """The version that the posted form was opened with. None: it says none, and the last one wins."""
+    """The version that the posted form was opened with. None: the form names none, and whoever saves last wins."""
     given = request.POST.get("version", "")
     return frozenset([given]) if given else None
 

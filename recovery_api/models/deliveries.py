@@ -1,4 +1,4 @@
-"""Who is told of alerts, and the outbox: each message is a row in the transaction of the alert's change."""
+"""Who is told of alerts, and what they are sent. A message is written in the transaction of the change that it tells of."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def drill_get(drill_id: UUID | str) -> Drill:
 
 
 def drills_unneeded(before: datetime) -> QuerySet[Drill]:
-    """Those that ended before `before`, without the newest of their sink: asked for in full, ended, and passed in full."""
+    """Those that ended before `before`. Of each sink these stay: the newest that was asked for in full, that ended, and that passed in full."""
     ended = Drill.objects.exclude(state=DrillState.REQUESTED)
     newest = (
         Drill.objects.filter(names=[]).order_by("sink_id", "-requested_at"),

@@ -59,7 +59,7 @@ class FindingShown:
 
 
 def findings_shown(pipeline: Pipeline, findings: Sequence[Finding]) -> list[FindingShown]:
-    """These findings of one pipeline, in their order. Two queries, whatever their number."""
+    """The given findings, all of one pipeline, in the order given. It takes two queries, however many they are."""
     if not findings:
         return []
     named, left = _named(pipeline, findings), findings_left(pipeline, [_place(one) for one in findings])

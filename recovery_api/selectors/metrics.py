@@ -91,9 +91,9 @@ def _audits(names: dict[int, str], now: datetime) -> Iterator[Measure]:
 
     owes = [((names[key],), float(found.owed)) for key, found in newest.items() if found.owed is not None]
     wrong = [((names[key],), float(found.hazards)) for key, found in newest.items() if found.hazards is not None]
-    says = "Events lost and not acknowledged, as the newest check found; nothing where it could not tell."
+    says = "Events lost and not acknowledged, as the newest check found. No series where that check could not tell."
     yield Measure("owed_events", says, one, owes)
-    says = "Premature entries and duplicates, as the newest check found; nothing where it could not tell."
+    says = "Premature entries and duplicates, as the newest check found. No series where that check could not tell."
     yield Measure("hazards", says, one, wrong)
     ages = [((names[key],), (now - found.read_at).total_seconds()) for key, found in newest.items()]
     yield Measure("audit_age_seconds", "Since the record was last read.", one, ages)

@@ -54,7 +54,9 @@ class AlertWholeShape(AlertShape):
     means = serializers.CharField()
     opens = serializers.CharField()
     resolves = serializers.CharField()
-    runbook = serializers.CharField(help_text="Where it is read, filled in with its pipeline's values.")
+    runbook = serializers.CharField(
+        help_text="The address of the alert's runbook, filled in with the pipeline's values."
+    )
     history = AlertLineShape(many=True)
 
 

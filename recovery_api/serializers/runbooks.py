@@ -12,5 +12,5 @@ class RunbookShape(serializers.Serializer):
     title = serializers.CharField()
     pipeline = maybe(serializers.CharField, help_text="Whose values are filled in; null: nobody's.")
     markdown = serializers.CharField()
-    team_markdown = maybe(serializers.CharField, help_text="What the team keeps beside it, as it lies there.")
+    team_markdown = maybe(serializers.CharField, help_text="The team's own page of the same name, word for word.")
     html = serializers.CharField(help_text="Both as a page of its own, without scripts.")

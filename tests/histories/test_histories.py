@@ -25,7 +25,7 @@ def test_incremental_full_and_generated_history_agree(database_factory: Callable
     assert kept >= COUNT, "incremental audits left blocks unread, or nothing was compared"
 
 
-@pytest.mark.xfail(strict=True, raises=Disagreement, reason="above the newest block nothing is kept to compare with")
+@pytest.mark.xfail(strict=True, raises=Disagreement, reason="needs a fingerprint of what lies above the newest block")
 def test_an_acceptance_that_is_changed_above_the_newest_block_is_told_as_a_change(
     database_factory: Callable[[str], str], tmp_path: Path
 ) -> None:

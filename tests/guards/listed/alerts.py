@@ -81,6 +81,23 @@ GUARDS = (
         (f"{DELIVERING}::test_destinations_that_hang_with_much_that_waits_are_in_nobodys_way",),
     ),
     Guard(
+        "a slot that was not read ends the alert of a full one",
+        "recovery_api/domain/alerts/source_growth.py",
+        "        is_told = is_told and says is not None\n",
+        "",
+        ("tests/unit/alerts/test_source_growth.py::test_what_was_not_read_shows_nothing_and_keeps_the_alert_as_it_is",),
+    ),
+    Guard(
+        "a scrape shows zero where a check could not tell",
+        "recovery_api/selectors/metrics.py",
+        "            is_known = status != Status.UNKNOWN",
+        "            is_known = bool(status)",
+        (
+            "tests/integration/pages/test_metrics.py::"
+            "test_a_scrape_says_what_pages_say_and_nothing_of_what_is_not_known",
+        ),
+    ),
+    Guard(
         "a slot that is lost has room",
         "recovery_api/domain/alerts/source_growth.py",
         '    if slot.lost_because or slot.wal_status == "lost":\n',

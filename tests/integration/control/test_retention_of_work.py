@@ -14,7 +14,6 @@ from django.db import connection
 from recovery_api.domain.evidence_places import Stored
 from recovery_api.domain.images import ImageVerdict
 from recovery_api.domain.outcomes import ImageStatus
-from recovery_api.domain.retention import Ages
 from recovery_api.models import (
     ArchivePart,
     Audit,
@@ -36,12 +35,8 @@ from recovery_api.services.ledger import ledger_void
 from recovery_api.services.retention import Retired, evidence_retire, records_retire
 from recovery_api.services.settled import settled_retire
 from tests.integration.control.test_ledger import lost, record
-from tests.integration.control.test_retention import judged
+from tests.integration.control.test_retention import AGES, DAY, THEN, judged
 from workers.evidence.canonical import batch_digest, entry_digests
-
-DAY = dt.timedelta(days=1)
-AGES = Ages(10 * DAY, 60 * DAY, 400 * DAY)
-THEN = dt.datetime(2025, 1, 1, 3, tzinfo=dt.UTC)
 
 
 @pytest.fixture

@@ -34,7 +34,6 @@ from workers.connectors.postgresql.connection import (
     connection_open,
     snapshot_joined,
     snapshot_kept,
-    snapshot_open,
     transaction_begin,
     transaction_write,
 )
@@ -177,17 +176,17 @@ class PostgresqlKit(StateBeside):
             yield from record.accepted_read(connection, self.kit.schema, range_, width, with_head, handle["grid"])
 
     def read_since(self, reading: Reading, since: str) -> Iterator[pa.RecordBatch]:
-        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+        with snapshot_joined(self.address, reading.handle["snapshot"]) as connection:
             yield from following.since_read(connection, self.kit.schema, reading.following, since)
 
     def later_accepted(self, reading: Reading, lane: str, rows: pa.Table) -> pa.Array:
-        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+        with snapshot_joined(self.address, reading.handle["snapshot"]) as connection:
             return record.later_keys_read(connection, self.kit.schema, lane, rows)
 
     def read_later(
         self, reading: Reading, state: StateReading, lane: str, above: Coordinate | None
     ) -> Iterator[pa.RecordBatch]:
-        with snapshot_open(self.address, reading.handle["snapshot"]) as connection:
+        with snapshot_joined(self.address, reading.handle["snapshot"]) as connection:
             yield from record.later_read(connection, self.kit.schema, state, lane, above, reading.handle["grid"])
 
     def _reading(
