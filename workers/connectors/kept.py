@@ -1,6 +1,6 @@
 """What a task keeps from one range to its next: connections inside the one snapshot that all of its ranges are read in.
 
-Opening one costs a server 8 ms of processor time, which was a sixth of an audit of five million events.
+Opening one costs its server 5 to 8 ms of processor time, by runs with and without (docs/performance.md).
 
 The law: kept is only what ended well and waits in its transaction; nothing outlives the task, and nothing is kept so long
 that the other side could have given it up meanwhile.

@@ -46,7 +46,7 @@ from workers.spark.slots import slots_of
 from workers.spark.tasks import summary_row, tasks_run
 
 RANGES_A_TASK = 8
-"""At most: what an executor that dies had under way is done again. A task costs the engine 15 ms, an end's connection its server 8."""
+"""At most: what an executor that dies had under way is done again. A task costs the engine about 18 ms (docs/performance.md)."""
 
 
 @dataclass(frozen=True, slots=True)
