@@ -7,22 +7,20 @@ end is another, the source dropped rows, a block is not what it was) everything 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
+from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import EvidenceGone
 from recovery_api.domain.evidence_places import Stored, stored_make
 from recovery_api.domain.ledger.blocks import (
     ROUND,
     Block,
-    Fingerprint,
     block_join,
     blocks_close,
     blocks_due,
@@ -32,55 +30,21 @@ from recovery_api.domain.ledger.blocks import (
 from recovery_api.domain.ledger.following import Increment, Known, LaneBlocks
 from recovery_api.domain.ledger.lanes import LaneKnown
 from workers.connectors.protocols.record import FollowedRecord, Record
-from workers.connectors.readings import CoordinateRange, LaneReading
+from workers.connectors.readings import LaneReading
 from workers.evidence import schemas
 from workers.evidence.archive.looking import archive_look_again
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.moved import acknowledged_digest, omitted_find, purged_find
-from workers.evidence.newly import Whole, is_same, new_entries
+from workers.evidence.newly import Whole, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
+from workers.evidence.segments import Reach, Segment, changed_find, opened_find, segments_find
 from workers.evidence.store import FINDINGS, ITEMS, objects_in, part_write, range_filter, rows_read
 from workers.spark.on_demand import fewer_run
 
 CELLS = 2048
 """How finely a lane is looked at to tell how many of its rows lie above what was judged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of a lane: to be read, or `kept` as these blocks say.
-
-    `again`: a block that is read again; `entered`: the fingerprint of the entries that came into it since. `is_last`: of those in
-    which rows may have come in late; `is_purged`: of those from which the source dropped rows.
-    """
-
-    range_: CoordinateRange
-    kept: tuple[Block, ...] = ()
-    again: Block | None = None
-    entered: Fingerprint = field(default_factory=dict)
-    is_last: bool = False
-    is_purged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What an audit reads of the lanes. `because`: why everything; "" where blocks may be kept. `new`: entries that came in
-    since `since`; `older`: by lane, those that the ledger may count as seen now and could not before. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read."""
-
-    segments: tuple[Segment, ...]
-    because: str = ""
-    new: Fingerprint = field(default_factory=dict)
-    older: Mapping[str, Fingerprint] = field(default_factory=dict)
-    opened: int = 0
-    derived: int = 0
-    oldest: datetime | None = None
-    since: datetime | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        return not any(segment.kept for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +164,11 @@ def reach_find(
             held = known.lanes[lane]
             entered = came.get(lane, {})
             purged = purged_find(held, source_reading.lanes[lane])
-            open_ = _opened(held, spec.block_rows // 2) | entered.keys()
+            open_ = opened_find(held, spec.block_rows // 2) | entered.keys()
             open_ |= purged | omitted_find(held, spec.questions[lane])
             due = blocks_due(held.blocks, now, known.read_at, known.promised)
             opened, derived = opened + len(open_), derived + len(due - open_)
-            segments += _segments(lane, held, open_ | due, entered, purged, mine)
+            segments += segments_find(lane, held, open_ | due, entered, purged, mine)
             kept += [block.derived_at for place, block in enumerate(held.blocks) if place not in open_ | due]
     except Whole as because:
         return Reach(everything, str(because))
@@ -271,28 +235,6 @@ def _kept_rows(stored: Stored | None, sort: str, schema: pa.Schema, segment: Seg
     return rows
 
 
-def changed_find(
-    segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime, spelling: Spelling
-) -> str:
-    """Why what is remembered cannot be believed: a block that was read again and is another. "" where each is as it was."""
-    for segment, summary in zip(segments, summaries, strict=True):
-        if segment.again is None:
-            continue
-        read, held = block_join([block_from_row(row, now) for row in summary["blocks"]]), segment.again
-        is_as_committed = segment.is_last or is_same(read.committed, held.committed)
-        if segment.is_purged:  # what went cannot be told from what was there; nothing may have come
-            is_as_committed |= read.committed.get("count", 0) <= held.committed.get("count", 0)
-        is_as_accepted = is_same(read.accepted, fingerprint_join(held.accepted, segment.entered))
-        if not (is_as_committed and is_as_accepted):
-            end = "acceptance record" if is_as_committed else "source"
-            low = "the beginning" if held.low is None else coordinate_format(held.low, spelling)
-            return (
-                f"From {low} on, in lane {segment.range_.lane}, the {end} does not hold any more what an earlier audit "
-                "read there, so everything was read again."
-            )
-    return ""
-
-
 def _learn(
     known: Known | None,
     reach: Reach,
@@ -331,50 +273,3 @@ def _same_or_whole(
         raise Whole("The source is another server, timeline or table than an earlier audit read.")
     if asked.frontier < held.frontier or (earlier is not None and earlier < held.frontier):
         raise Whole("It is asked at a frontier below the one that an earlier audit judged.")
-
-
-def _opened(held: LaneBlocks, look_back: int) -> set[int]:
-    """The places of the blocks that are judged anew although nothing was accepted there: more commits may justify what is
-    there; and always the last ones, of at least `look_back` rows together, where late rows come in, which end the ground
-    that the frontier stands on."""
-    open_ = {place for place, block in enumerate(held.blocks) if not block.is_settled}
-    rows = 0
-    for place in reversed(range(len(held.blocks))):
-        open_.add(place)
-        rows += held.blocks[place].rows
-        if rows >= look_back:
-            break
-    return open_
-
-
-def _segments(
-    lane: str,
-    held: LaneBlocks,
-    read: set[int],
-    entered: Mapping[int, Fingerprint],
-    purged: set[int],
-    whole: Sequence[CoordinateRange],
-) -> list[Segment]:
-    """The lane in order: runs of blocks that stand, each other block alone, and what lies above them, cut as `whole` is."""
-    segments: list[Segment] = []
-    last = len(held.blocks) - 1
-    while (
-        last > 0 and last - 1 in read
-    ):  # the blocks that are read again at the end: what came late is told apart there
-        last -= 1
-    for is_read, places in groupby(range(len(held.blocks)), key=read.__contains__):
-        blocks = [(place, held.blocks[place]) for place in places]
-        if is_read:
-            for place, block in blocks:
-                is_last = place >= last
-                range_ = CoordinateRange(lane, block.low, block.high)
-                segments.append(Segment(range_, (), block, entered.get(place, {}), is_last, place in purged))
-        else:
-            run = tuple(block for _, block in blocks)
-            segments.append(Segment(CoordinateRange(lane, run[0].low, run[-1].high), run))
-    above = held.blocks[-1].high
-    for range_ in whole:
-        if range_.high is None or range_.high > above:
-            low = above if range_.low is None or range_.low < above else range_.low
-            segments.append(Segment(CoordinateRange(lane, low, range_.high)))
-    return segments

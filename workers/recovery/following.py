@@ -8,8 +8,8 @@ from recovery_api.domain.ledger.following import Known
 from recovery_api.domain.ledger.lanes import base_lost
 from recovery_api.models import Pipeline
 from recovery_api.services.blocks import blocks_forget, blocks_remember
-from workers.evidence.increment import Reach
 from workers.evidence.read import Evidence
+from workers.evidence.segments import Reach
 
 
 def epoch_of(pipeline: Pipeline, sink_incarnation: str) -> str:

@@ -20,13 +20,13 @@ GUARDS = (
     Guard(
         "an acceptance below what was judged does not open its block",
         "workers/evidence/increment.py",
-        "            open_ = _opened(held, spec.block_rows // 2) | entered.keys()\n",
-        "            open_ = _opened(held, spec.block_rows // 2)\n",
+        "            open_ = opened_find(held, spec.block_rows // 2) | entered.keys()\n",
+        "            open_ = opened_find(held, spec.block_rows // 2)\n",
         (f"{BLOCKS}::test_audits_that_go_on_from_rows_tell_the_ledger_what_ones_in_full_tell_it",),
     ),
     Guard(
         "what was changed in a block beside a late arrival is believed",
-        "workers/evidence/increment.py",
+        "workers/evidence/segments.py",
         "        is_as_accepted = is_same(read.accepted, fingerprint_join(held.accepted, segment.entered))\n",
         "        is_as_accepted = bool(segment.entered) or is_same(read.accepted, held.accepted)\n",
         (f"{BLOCKS}::test_what_was_changed_in_a_block_that_something_came_into_is_found",),
