@@ -13,7 +13,7 @@ class LedgerReading(models.Model):
 
     `epoch`: of what it is (domain.ledger.epochs). `snapshot`: what the record showed. `read_at`: when the record's
     snapshot was opened: of two readings the later one stays. `lanes`: lane -> frontier, lowest, floor, acknowledged,
-    incarnation. `increment`: `since` and `entries` of the last one that was not empty.
+    incarnation, above. `increment`: `since` and `entries` of the last one that was not empty.
     """
 
     pipeline = models.OneToOneField(Pipeline, on_delete=models.PROTECT, related_name="ledger_reading")

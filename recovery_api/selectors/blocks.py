@@ -56,8 +56,15 @@ def block_from_row(row: LedgerBlock) -> Block:
 
 def _lane(row: Mapping[str, Any], blocks: list[Block]) -> LaneBlocks:
     lowest, floor = (None if row[name] is None else coordinate_from_row(row[name]) for name in ("lowest", "floor"))
+    above = row.get("above")  # an audit of before it was kept did not say
     return LaneBlocks(
-        coordinate_from_row(row["frontier"]), tuple(blocks), lowest, floor, row["acknowledged"], row["incarnation"]
+        coordinate_from_row(row["frontier"]),
+        tuple(blocks),
+        lowest,
+        floor,
+        row["acknowledged"],
+        row["incarnation"],
+        None if above is None else _numbers(above),
     )
 
 

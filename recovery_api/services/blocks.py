@@ -84,6 +84,7 @@ def _lane_row(lane: LaneBlocks) -> dict[str, object]:
         "floor": _coordinate(lane.floor),
         "acknowledged": lane.acknowledged,
         "incarnation": lane.incarnation,
+        "above": None if lane.above is None else _text(lane.above.items()),
     }
 
 

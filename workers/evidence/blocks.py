@@ -36,7 +36,8 @@ GROUP_FINDINGS = 65_536
 @dataclass(frozen=True)
 class Group:
     """Neighbouring blocks of a range, judged. `accepted`: the acceptances they were judged with; `told`: a row for each
-    block at or below the frontier; `sums`: what was summed of each block's rows as both ends gave them, joined."""
+    block at or below the frontier; `sums`: what was summed of each block's rows as both ends gave them, joined, and as `above` the
+    acceptances above the frontier."""
 
     range_: CoordinateRange
     history: pa.Table
@@ -63,8 +64,10 @@ def range_judge_by_blocks(question: LaneQuestion, both: Held, rows: int, judge: 
     ):
         block = CoordinateRange(range_.lane, low, high)
         verdict, with_more = judge(block, mine, theirs)
-        told = None
-        if high is not None and high <= ends:
+        summed, told = sums(mine, theirs), None
+        if high is None or high > ends:
+            summed["above"] = history_fingerprint(theirs, EVERYTHING)
+        else:
             told = {
                 "low": None if low is None else [low.position, low.ordinal],
                 "high": [high.position, high.ordinal],
@@ -72,7 +75,7 @@ def range_judge_by_blocks(question: LaneQuestion, both: Held, rows: int, judge: 
                 "committed": history_fingerprint(mine, EVERYTHING),
                 "accepted": history_fingerprint(theirs, EVERYTHING),
             }
-        held.add(block, mine, with_more, verdict, told, sums(mine, theirs))
+        held.add(block, mine, with_more, verdict, told, summed)
         if held.rows >= GROUP_ROWS or held.findings >= GROUP_FINDINGS:
             yield held.taken()
     if held.ranges:

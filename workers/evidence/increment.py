@@ -21,6 +21,7 @@ from recovery_api.domain.evidence_places import Stored, stored_make
 from recovery_api.domain.ledger.blocks import (
     ROUND,
     Block,
+    Fingerprint,
     block_join,
     blocks_close,
     blocks_due,
@@ -37,7 +38,7 @@ from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import BEFORE_EVERYTHING, block_from_row
 from workers.evidence.kernel import LaneQuestion
 from workers.evidence.moved import acknowledged_digest, omitted_find, purged_find
-from workers.evidence.newly import Whole, new_entries
+from workers.evidence.newly import ABOVE, Whole, new_entries
 from workers.evidence.ranges import MeetSpec, ranges_judge
 from workers.evidence.segments import Reach, Segment, changed_find, opened_find, segments_find
 from workers.evidence.store import FINDINGS, ITEMS, objects_in, part_write, range_filter, rows_read
@@ -98,7 +99,7 @@ def _judged(
 
     found |= zip(wanted, fewer_run(session, rows_estimated(spec, reach), judge), strict=True)
     summaries = [found[place] for place in range(len(reach.segments))]
-    if changed := changed_find(reach.segments, summaries, now, spec.source.source().spelling):
+    if changed := changed_find(reach, summaries, now, spec.source.source().spelling):
         raise Whole(changed)
     for lane in {summary["lane"] for summary in summaries} & lanes.keys() & known.lanes.keys():
         first, *others = [summary for summary in summaries if summary["lane"] == lane]
@@ -155,6 +156,7 @@ def reach_find(
         assert isinstance(sink, FollowedRecord)
         new, older, came = new_entries(known, sink, spec)
         segments: list[Segment] = []
+        above: dict[str, Fingerprint] = {}
         opened, derived, kept = 0, 0, []
         for lane in dict.fromkeys(range_.lane for range_ in whole):
             mine = [range_ for range_ in whole if range_.lane == lane]
@@ -162,7 +164,10 @@ def reach_find(
                 segments += [Segment(range_) for range_ in mine]
                 continue
             held = known.lanes[lane]
-            entered = came.get(lane, {})
+            entered = dict(came.get(lane, {}))
+            entered_above = entered.pop(ABOVE, {})
+            if held.above is not None:
+                above[lane] = fingerprint_join(held.above, entered_above)
             purged = purged_find(held, source_reading.lanes[lane])
             open_ = opened_find(held, spec.block_rows // 2) | entered.keys()
             open_ |= purged | omitted_find(held, spec.questions[lane])
@@ -172,7 +177,8 @@ def reach_find(
             kept += [block.derived_at for place, block in enumerate(held.blocks) if place not in open_ | due]
     except Whole as because:
         return Reach(everything, str(because))
-    return Reach(tuple(segments), "", new, older, opened, derived, min(kept, default=None), known.read_at)
+    oldest = min(kept, default=None)
+    return Reach(tuple(segments), "", new, older, opened, derived, oldest, known.read_at, above)
 
 
 def kept_summaries(spec: MeetSpec, known: Known, segments: Sequence[Segment]) -> dict[int, dict[str, Any]]:
@@ -256,7 +262,8 @@ def _learn(
         is_judged = asked.frontier > BEFORE_EVERYTHING and bool(blocks)
         if is_judged and reading.safe.incarnation and blocks[-1].high == coordinate_after(asked.frontier):
             closed, omitted = tuple(blocks_close(blocks, spec.block_rows)), acknowledged_digest(asked)
-            here = (reading.lowest, reading.floor, omitted, reading.safe.incarnation)
+            above = [summary["above"] for summary in summaries if summary["lane"] == lane and "above" in summary]
+            here = (reading.lowest, reading.floor, omitted, reading.safe.incarnation, fingerprint_join(*above))
             lanes[lane] = LaneBlocks(asked.frontier, closed, *here)
     increment = known.increment if known is not None and not reach.because else None
     if known is not None and reach.new.get("count"):

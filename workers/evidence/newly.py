@@ -17,6 +17,9 @@ from workers.evidence.blocks import EVERYTHING
 from workers.evidence.grounds import history_fingerprint
 from workers.evidence.ranges import MeetSpec
 
+ABOVE = -1
+"""In place of a block's: above them all."""
+
 ENTRIES_MOST = 2_000_000
 """New entries that are looked at one by one; with more, everything is read."""
 
@@ -29,7 +32,7 @@ def new_entries(
     known: Known, sink: FollowedRecord, spec: MeetSpec
 ) -> tuple[dict[str, int], dict[str, Fingerprint], dict[str, dict[int, Fingerprint]]]:
     """The fingerprint of the entries that came in since; by lane of those that only now are below the oldest open
-    transaction; and by lane that is known, and the place of its block, of the new ones that came into a block."""
+    transaction; and by lane that is known, and the place of its block or ABOVE, of the new ones that came in there."""
     increment, then = known.increment, spec.admitted_then
     since = increment.since if increment else known.snapshot
     lowest = min([Following(since).oldest_open, *(at for at in then.values() if at is not None)])
@@ -62,15 +65,14 @@ def new_entries(
 
 
 def _entered(known: Known, rows: pa.Table) -> Iterator[tuple[str, int, Fingerprint]]:
-    """Of the rows that came into a block of a lane that is known: the lane, the block's place, and their fingerprint."""
+    """Of the rows of lanes that are known: the lane, the place of the block that they came into, and their fingerprint."""
     columns = (rows[name].to_pylist() for name in ("lane", "position", "ordinal"))
     found: dict[tuple[str, int], list[int]] = {}
     for number, (lane, position, ordinal) in enumerate(zip(*columns, strict=True)):
         held, at = known.lanes.get(lane), Coordinate(position, ordinal)
-        if held is not None and at <= held.frontier:
+        if held is not None:
             place = blocks_hold(held.blocks, at)
-            if place is not None:
-                found.setdefault((lane, place), []).append(number)
+            found.setdefault((lane, ABOVE if place is None else place), []).append(number)
     for (lane, place), numbers in found.items():
         yield lane, place, history_fingerprint(rows.take(pa.array(numbers)), EVERYTHING)
 

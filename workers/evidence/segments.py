@@ -35,7 +35,8 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What an audit reads of the lanes. `because`: why everything; "" where blocks may be kept. `new`: entries that came in
-    since `since`; `older`: by lane, those that the ledger may count as seen now and could not before. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read."""
+    since `since`; `older`: by lane, those that the ledger may count as seen now and could not before. `opened` blocks are judged anew, `derived` read again in turn; `oldest`: when the oldest other was read.
+    `above`: by lane the fingerprint that its acceptances above the newest block have, if those seen before are what they were."""
 
     segments: tuple[Segment, ...]
     because: str = ""
@@ -45,6 +46,7 @@ class Reach:
     derived: int = 0
     oldest: datetime | None = None
     since: datetime | None = None
+    above: Mapping[str, Fingerprint] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -98,23 +100,36 @@ def segments_find(
     return segments
 
 
-def changed_find(
-    segments: Sequence[Segment], summaries: Sequence[Mapping[str, Any]], now: datetime, spelling: Spelling
-) -> str:
-    """Why what is remembered cannot be believed: a block that was read again and is another. "" where each is as it was."""
-    for segment, summary in zip(segments, summaries, strict=True):
-        if segment.again is None:
+def changed_find(reach: Reach, summaries: Sequence[Mapping[str, Any]], now: datetime, spelling: Spelling) -> str:
+    """Why what is remembered cannot be believed: a block that was read again, or what lies above the blocks, is another.
+    "" where each is as it was."""
+    accepted_above: dict[str, Fingerprint] = {}
+    for segment, summary in zip(reach.segments, summaries, strict=True):
+        lane, held = segment.range_.lane, segment.again
+        if segment.kept:
             continue
-        read, held = block_join([block_from_row(row, now) for row in summary["blocks"]]), segment.again
+        blocks = [block_from_row(row, now) for row in summary["blocks"]]
+        if held is None:
+            parts = [accepted_above.get(lane, {}), *(block.accepted for block in blocks), summary.get("above", {})]
+            accepted_above[lane] = fingerprint_join(*parts)
+            continue
+        read = block_join(blocks)
         is_as_committed = segment.is_last or is_same(read.committed, held.committed)
         if segment.is_purged:  # what went cannot be told from what was there; nothing may have come
             is_as_committed |= read.committed.get("count", 0) <= held.committed.get("count", 0)
         is_as_accepted = is_same(read.accepted, fingerprint_join(held.accepted, segment.entered))
         if not (is_as_committed and is_as_accepted):
-            end = "acceptance record" if is_as_committed else "source"
-            low = "the beginning" if held.low is None else coordinate_format(held.low, spelling)
-            return (
-                f"From {low} on, in lane {segment.range_.lane}, the {end} does not hold any more what an earlier audit "
-                "read there, so everything was read again."
-            )
+            return _changed(segment.range_, "acceptance record" if is_as_committed else "source", spelling)
+    for lane, expected in reach.above.items():
+        if not is_same(accepted_above[lane], expected):
+            above = (one.range_ for one in reach.segments if one.range_.lane == lane and not (one.kept or one.again))
+            return _changed(next(above), "acceptance record", spelling)
     return ""
+
+
+def _changed(range_: CoordinateRange, end: str, spelling: Spelling) -> str:
+    low = "the beginning" if range_.low is None else coordinate_format(range_.low, spelling)
+    return (
+        f"From {low} on, in lane {range_.lane}, the {end} does not hold any more what an earlier audit read there, so "
+        "everything was read again."
+    )

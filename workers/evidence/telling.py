@@ -43,6 +43,7 @@ JOINED: dict[str, Callable[[list[Any]], Any]] = {
     "earlier": lambda values: fingerprint_join(*values),
     "prefix": lambda values: fingerprint_join(*values),
     "prefix_then": lambda values: fingerprint_join(*values),
+    "above": lambda values: fingerprint_join(*values),
     "archived": _names_add,
     "unarchived": _names_add,
     "ledger": _names_add,

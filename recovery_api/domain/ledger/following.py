@@ -27,7 +27,7 @@ class LaneBlocks:
     """A lane as it was judged: its blocks together are everything at or below `frontier`.
 
     `lowest` and `floor`: of the source then. `acknowledged`: a digest of the omissions that were known. `incarnation`: the
-    source's.
+    source's. `above`: the fingerprint of the acceptances above `frontier` that the snapshot showed; None: it is not known.
     """
 
     frontier: Coordinate
@@ -36,6 +36,7 @@ class LaneBlocks:
     floor: Coordinate | None
     acknowledged: str
     incarnation: str
+    above: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,13 @@ GUARDS = (
         (f"{BLOCKS}::test_what_was_changed_in_a_block_that_something_came_into_is_found",),
     ),
     Guard(
+        "what was changed above the newest block is believed",
+        "workers/evidence/segments.py",
+        "    for lane, expected in reach.above.items():\n",
+        "    for lane, expected in ():\n",
+        ("tests/histories/test_histories.py::test_an_acceptance_that_is_changed_above_the_newest_block_is_told_as_a_change",),
+    ),
+    Guard(
         "a purge opens no block",
         "workers/evidence/increment.py",
         "            open_ |= purged | omitted_find(held, spec.questions[lane])\n",
