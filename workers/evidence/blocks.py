@@ -51,30 +51,39 @@ Sums = Callable[[pa.Table, pa.Table], dict[str, dict[str, int]]]
 """Fingerprints, by name, of one block's history and acceptances as both ends gave them."""
 
 
-def range_judge_by_blocks(question: LaneQuestion, both: Held, rows: int, judge: Judge, sums: Sums) -> Iterator[Group]:
+def range_judge_by_blocks(
+    question: LaneQuestion, both: Held, rows: int, judge: Judge, sums: Sums, is_kept: bool
+) -> Iterator[Group]:
     """The range cut into blocks of about `rows` events, one of them ending at the frontier where that lies in it; as many
-    blocks at once as are worked on together. Only a block's rows are ever copied, and `both` is let go block by block."""
+    blocks at once as are worked on together. Only a block's rows are ever copied, and `both` is let go block by block.
+
+    `is_kept` False: nobody goes on from the blocks, and nothing is told of them."""
     range_ = both.range_
-    cuts = _cuts(question.frontier, range_, both.history, rows)
+    ascending = _ascending(both.history)
+    cuts = _cuts(question.frontier, range_, both.history, rows, ascending)
     lows, highs = [range_.low, *cuts], [*cuts, range_.high]
     ends = coordinate_after(question.frontier)
     held = _Judged(range_.lane)
-    for low, high, mine, theirs in zip(
-        lows, highs, _shared(both.history_take(), cuts), _shared(both.accepted_take(), cuts), strict=True
-    ):
+    shared_history = _shared(both.history_take(), cuts, ascending)
+    accepted = both.accepted_take()
+    shared_accepted = _shared(accepted, cuts, _ascending(accepted))
+    del accepted, ascending
+    for low, high, mine, theirs in zip(lows, highs, shared_history, shared_accepted, strict=True):
         block = CoordinateRange(range_.lane, low, high)
         verdict, with_more = judge(block, mine, theirs)
         summed, told = sums(mine, theirs), None
-        if high is None or high > ends:
-            summed["above"] = history_fingerprint(theirs, EVERYTHING)
-        else:
-            told = {
-                "low": None if low is None else [low.position, low.ordinal],
-                "high": [high.position, high.ordinal],
-                "counts": verdict.counts,
-                "committed": history_fingerprint(mine, EVERYTHING),
-                "accepted": history_fingerprint(theirs, EVERYTHING),
-            }
+        if is_kept:
+            entries = history_fingerprint(theirs, EVERYTHING)
+            if high is None or high > ends:
+                summed["above"] = entries
+            else:
+                told = {
+                    "low": None if low is None else [low.position, low.ordinal],
+                    "high": [high.position, high.ordinal],
+                    "counts": verdict.counts,
+                    "committed": history_fingerprint(mine, EVERYTHING),
+                    "accepted": entries,
+                }
         held.add(block, mine, with_more, verdict, told, summed)
         if held.rows >= GROUP_ROWS or held.findings >= GROUP_FINDINGS:
             yield held.taken()
@@ -158,11 +167,21 @@ def _by_kind(findings: list[pa.Table]) -> pa.Table:
     return table.take(pa.array(np.argsort(kinds.to_numpy(), kind="stable"))) if table.num_rows else table
 
 
-def _cuts(frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows: int) -> list[Coordinate]:
+def _ascending(table: pa.Table) -> np.ndarray | None:
+    """The rows' positions, where they ascend and are the whole coordinate: an index gives them so. None: they are not."""
+    position, ordinal = _coordinates(table)
+    return None if ordinal.any() or bool((position[1:] < position[:-1]).any()) else position
+
+
+def _cuts(
+    frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows: int, ascending: np.ndarray | None
+) -> list[Coordinate]:
     """Where the range is cut: at events about `rows` apart, and just above the frontier where that lies inside."""
-    position, ordinal = _coordinates(history)
     found: set[Coordinate] = set()
-    if len(position) > rows:
+    if ascending is not None:
+        found |= {Coordinate(int(one), 0) for one in ascending[rows::rows]}
+    elif history.num_rows > rows:
+        position, ordinal = _coordinates(history)
         order = np.lexsort((ordinal, position)) if ordinal.any() else np.argsort(position, kind="stable")
         at = order[rows::rows]
         found = {Coordinate(int(one), int(two)) for one, two in zip(position[at], ordinal[at], strict=True)}
@@ -171,10 +190,17 @@ def _cuts(frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows
     return sorted(one for one in found if (low is None or one > low) and (high is None or one < high))
 
 
-def _shared(table: pa.Table, cuts: list[Coordinate]) -> Iterator[pa.Table]:
+def _shared(table: pa.Table, cuts: list[Coordinate], ascending: np.ndarray | None) -> Iterator[pa.Table]:
     """The rows of each block, in the order in which they came."""
+    bounds = _bounds(cuts)
     if not cuts:
         yield table
+        return
+    if ascending is not None and bounds is not None:
+        taken = 0
+        for end in [*np.searchsorted(ascending, bounds).tolist(), len(ascending)]:
+            yield table.slice(0, end - taken)
+            table, taken = table.slice(end - taken), end  # what lies before is let go
         return
     block = _places(table, cuts)
     for number in range(len(cuts) + 1):
@@ -191,13 +217,20 @@ def _shared(table: pa.Table, cuts: list[Coordinate]) -> Iterator[pa.Table]:
 def _places(table: pa.Table, cuts: list[Coordinate]) -> np.ndarray:
     """By row the number of its block."""
     position, ordinal = _coordinates(table)
-    if ordinal.any() or any(cut.ordinal not in (0, 1) or cut.position == INT64_MAX for cut in cuts):
+    bounds = _bounds(cuts)
+    if ordinal.any() or bounds is None:
         block = np.zeros(len(position), np.int32)
         for cut in cuts:
             block += (position > cut.position) | ((position == cut.position) & (ordinal >= cut.ordinal))
         return block
-    bounds = np.array([cut.position + cut.ordinal for cut in cuts], np.int64)  # at ordinal 1: above the whole position
     return np.searchsorted(bounds, position, side="right").astype(np.int32)
+
+
+def _bounds(cuts: list[Coordinate]) -> np.ndarray | None:
+    """The cuts as positions that rows without ordinals lie below or not; None where they are none."""
+    if any(cut.ordinal not in (0, 1) or cut.position == INT64_MAX for cut in cuts):
+        return None
+    return np.array([cut.position + cut.ordinal for cut in cuts], np.int64)  # at ordinal 1: above the whole position
 
 
 def _coordinates(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:

@@ -25,6 +25,8 @@ def generations_read(sink: Record, spec: MeetSpec) -> Generations:
 
     A record that gives no generation gives nothing, and neither does one that was judged by coordinate alone.
     """
+    if spec.width is Width.COORDINATE:
+        return {}
     wanted = (ds.field("finding") == "duplicate") & ds.field("accepted_digest").is_valid()
     columns = ["lane", "position", "ordinal", "accepted_digest"]
     repeated = rows_head(spec.stored, FINDINGS, schemas.FINDING, SHOWN, columns, wanted)

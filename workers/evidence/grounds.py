@@ -192,16 +192,24 @@ def late_summary(late: LateRows, findings: pa.Table) -> dict[str, Any]:
 
 def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:
     """An order-free fingerprint of the history at or below `frontier`: a count and sums that bind content to position."""
-    below = at_or_below(history, frontier)
-    position = history["position"].to_numpy()
-    weight = position[below].astype(np.uint64) * np.uint64(2) + np.uint64(1)
-    total = {"count": int(below.sum()), "positions": int(weight.sum(dtype=np.uint64))}
+    position = history["position"].to_numpy().view(np.uint64)
+    below = None if is_all_at_or_below(history, frontier) else at_or_below(history, frontier)
+    position = position if below is None else position[below]
+    weights = 2 * int(position.sum(dtype=np.uint64)) + len(position)  # each position's is twice it and one more
+    total = {"count": len(position), "positions": weights % 2**64}
     if "payload_digest" in history.column_names and history.num_rows:
         digests = history["payload_digest"].combine_chunks()
         limbs = np.frombuffer(digests.buffers()[1], dtype=">u8")[digests.offset * 4 :][: len(digests) * 4]
-        limbs = limbs.reshape(-1, 4)[below].astype(np.uint64)
-        total["contents"] = int((limbs * weight[:, None]).sum(dtype=np.uint64))
+        limbs = limbs.reshape(-1, 4) if below is None else limbs.reshape(-1, 4)[below]
+        weight = position * np.uint64(2) + np.uint64(1)
+        total["contents"] = int((limbs.astype(np.uint64) * weight[:, None]).sum(dtype=np.uint64))
     return total
+
+
+def is_all_at_or_below(rows: pa.Table, frontier: Coordinate) -> bool:
+    """Whether every row's position is below the frontier's, so that none need be looked at by itself."""
+    position = rows["position"].to_numpy()
+    return len(position) == 0 or bool(position.max() < frontier.position)
 
 
 def at_or_below(rows: pa.Table, frontier: Coordinate) -> np.ndarray:

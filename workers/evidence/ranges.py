@@ -36,7 +36,7 @@ from workers.evidence.archive.looking import Archive, archive_look
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import Group, range_judge_by_blocks
 from workers.evidence.cutting import ROWS_A_RANGE
-from workers.evidence.grounds import at_or_below, history_fingerprint, late_missing
+from workers.evidence.grounds import at_or_below, history_fingerprint, is_all_at_or_below, late_missing
 from workers.evidence.holding import Held, stretches_held
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.known import Kept
@@ -186,7 +186,7 @@ def _groups(spec: MeetSpec, question: LaneQuestion, held: Held, remembered: pa.T
         return _sums(spec, question, mine, theirs)
 
     rows = spec.block_rows or ROWS_A_BLOCK
-    return range_judge_by_blocks(question, held, rows, judge, sums)
+    return range_judge_by_blocks(question, held, rows, judge, sums, is_kept=bool(spec.block_rows))
 
 
 def _sums(spec: MeetSpec, question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> dict[str, dict[str, int]]:
@@ -247,10 +247,9 @@ def _group_tell(
 def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> pa.Table:
     """Position and ordinal of the events in scope above the frontier that the record does not hold, by coordinate."""
     keys = ["position", "ordinal"]
-    is_above = ~at_or_below(history, question.frontier)
-    if not is_above.any():
+    if is_all_at_or_below(history, question.frontier):
         return history.select(keys).slice(0, 0)
-    above = history.filter(pa.array(is_above))
+    above = history.filter(pa.array(~at_or_below(history, question.frontier)))
     if question.scope is not None:
         above = above.filter(pc.is_in(above["key"], value_set=question.scope))
     return above.select(keys).join(accepted.select(keys), keys, join_type="left anti")

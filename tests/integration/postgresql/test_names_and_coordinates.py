@@ -238,3 +238,25 @@ def test_ranges_cover_everything_once_whatever_their_number(bench: Bench, parts:
     assert [row for rows in read for row in rows] == whole
     if parts == 7:
         assert max(map(len, read)) < 2 * 3000 / 7
+
+
+FAR = 2**31
+STARTS = [-(2**63), -FAR, -3, 0, 2**63 - FAR - 1]
+
+
+@pytest.mark.parametrize("type_", ["bigint", "integer", "smallint"])
+def test_numbers_are_themselves_whatever_range_they_are_asked_for_in(bench: Bench, type_: str) -> None:
+    """In a range of fewer than 2**31 numbers four bytes a row travel, and eight in a wider one: at both ends of each."""
+    most = {"bigint": 2**63 - 1, "integer": 2**31 - 1, "smallint": 2**15 - 1}[type_]
+    wanted = {start + step for start in STARTS for step in (0, 1, FAR - 2, FAR - 1, FAR)}
+    numbers = sorted(number for number in wanted if -most - 1 <= number <= most)
+    bench.run.execute(sql.SQL("CREATE TABLE outbox (id {} PRIMARY KEY)").format(sql.SQL(type_)))
+    bench.run.execute("INSERT INTO outbox SELECT unnest(%s::bigint[])", (numbers,))
+    source = bench.source()
+    with source.hold_snapshot() as reading:
+        for low in STARTS:
+            for width in (1, FAR - 2, FAR - 1, FAR):
+                ends = [Coordinate(low, 0), Coordinate(min(low + width, 2**63 - 1), 1)]
+                rows = rows_of(source.read_history(reading, CoordinateRange("0", *ends), Width.COORDINATE))
+                inside = [number for number in numbers if low <= number <= ends[1].position]
+                assert sorted(row["position"] for row in rows) == inside, (low, width)

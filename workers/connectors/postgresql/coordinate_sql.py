@@ -6,7 +6,7 @@ One law: a coordinate is compared as what it is (pg_lsn, xid8, a number) and nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,14 @@ class Component:
             return ",".join(f"{number >> 32:X}/{number & 0xFFFFFFFF:X}" for number in numbers), self.cast
         cast = "numeric" if self.cast == "int8" and max(numbers, default=0) > INT64_MAX else self.cast
         return ",".join(map(str, numbers)), cast
+
+    @property
+    def send_above(self) -> Callable[[int], Composable] | None:
+        """By a held number the four bytes of how far a value lies above it, in network order: fewer than 2**31. None: no
+        such difference is as cheap as the eight bytes."""
+        if self.cast != "int8" or self.shift:
+            return None
+        return lambda held: sql.SQL("int4send(({}::int8 - {})::int4)").format(self.native, self.literal(held))
 
     def held(self, sent: bytes | bytearray | memoryview) -> np.ndarray:
         """The held numbers of the bytes that `send` gave, eight a row."""

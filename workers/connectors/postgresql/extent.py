@@ -18,7 +18,7 @@ from psycopg import sql
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.postgresql.mapped_table import MappedTable
-from workers.connectors.postgresql.packed import packed_integer, read_packed
+from workers.connectors.postgresql.packed import Block, packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange
 from workers.connectors.rows import Grid
 
@@ -82,7 +82,7 @@ def grid_read(connection: psycopg.Connection[Any], mapped: MappedTable, extent: 
     columns = [packed_integer(str(at), component.send, component.held) for at, component in enumerate(components)]
     null = mapped.coordinate.is_null
     rows = list(
-        read_packed(connection, columns, sampled, [sql.SQL("true") if null is None else sql.SQL("NOT ") + null])
+        read_packed(connection, columns, sampled, [Block(sql.SQL("true") if null is None else sql.SQL("NOT ") + null)])
     )
     if not rows:
         return []

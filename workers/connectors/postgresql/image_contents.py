@@ -15,7 +15,7 @@ from psycopg import sql
 from recovery_api.domain.errors import Unsuitable
 from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.image_sql import digest_of_event, is_partial, key_hash_of_event
-from workers.connectors.postgresql.packed import packed_digest, packed_flag, read_packed
+from workers.connectors.postgresql.packed import Block, packed_digest, packed_flag, read_packed
 from workers.connectors.protocols.image import StateMapping
 from workers.evidence.schemas import IMAGE_EVENT
 
@@ -41,7 +41,7 @@ def contents_image(
     with snapshot_open(address, handle["snapshot"]) as connection:
         for start in range(0, rows.num_rows, ROWS_A_STATEMENT):
             some = rows.slice(start, ROWS_A_STATEMENT).combine_chunks()
-            for arrays in read_packed(connection, columns, _given(some), [sql.SQL("true")]):
+            for arrays in read_packed(connection, columns, _given(some), [Block(sql.SQL("true"))]):
                 places = {name: some[name].combine_chunks() for name in ("position", "ordinal")}
                 yield pa.record_batch([{**places, **arrays}[one.name] for one in IMAGE_EVENT], schema=IMAGE_EVENT)
 

@@ -31,7 +31,7 @@ from workers.connectors.postgresql.connection import Address, snapshot_open
 from workers.connectors.postgresql.coordinate_sql import column_of_row
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.opening import Opened
-from workers.connectors.postgresql.packed import Packed, packed_integer, packed_some, read_packed
+from workers.connectors.postgresql.packed import Block, Packed, packed_integer, packed_some, read_packed
 from workers.connectors.readings import CoordinateRange, LateRows
 
 KEYS = ["position", "ordinal"]
@@ -149,7 +149,7 @@ class LateLook:
         carried = [packed_integer(name, one.send, one.held) for name, one in zip(KEYS, components, strict=False)]
         held = [_coordinates([], [])]
         with snapshot_open(self.address, self.snapshot) as connection:
-            for arrays in read_packed(connection, carried, self.mapped.rows, [within]):
+            for arrays in read_packed(connection, carried, self.mapped.rows, [Block(within)]):
                 positions = arrays["position"]
                 held.append(_coordinates(positions, arrays.get("ordinal", np.zeros(len(positions), np.int64))))
         return pa.concat_tables(held)

@@ -21,6 +21,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.errors import TransientError
+from workers.connectors.readings import CoordinateRange
 from workers.evidence.schemas import DIGEST, TIME
 
 Composable = sql.Composable
@@ -36,18 +37,58 @@ Decoder = Callable[[list[bytes]], pa.Array]
 class Packed:
     """One column of a packed read: the aggregates that carry it, and what makes an Arrow array of their bytes.
 
-    `is_sparse`: it carries only some of the block's rows.
+    `is_sparse`: it carries only some of the block's rows. `near`: the aggregates in a block of which the lowest number is
+    known, and that is so narrow that four bytes a row are enough; None: the same.
     """
 
     name: str
     aggregates: tuple[Composable, ...]
     decode: Decoder
     is_sparse: bool = False
+    near: Callable[[int], tuple[Composable, ...]] | None = None
+
+    def aggregates_in(self, block: Block) -> tuple[Composable, ...]:
+        return self.aggregates if self.near is None or block.lowest is None else self.near(block.lowest)
 
 
-def packed_integer(name: str, send: Composable, held: Callable[[bytes], np.ndarray]) -> Packed:
-    """A 64-bit number that is never null; `held` makes native numbers of its bytes."""
-    return Packed(name, (_join(send),), lambda parts: pa.array(held(parts[0])))
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that are packed together. `lowest`: a number that none of their positions lies below, or 2**31 above or more;
+    None: no such is known."""
+
+    where: Composable
+    lowest: int | None = None
+
+    @classmethod
+    def within(cls, range_: CoordinateRange, where: Composable) -> Block:
+        """The rows of the range, which `where` finds."""
+        low, high = range_.low, range_.high
+        is_narrow = low is not None and high is not None and high.position - low.position < 2**31
+        return cls(where, low.position if low is not None and is_narrow else None)
+
+
+def packed_integer(
+    name: str,
+    send: Composable,
+    held: Callable[[bytes], np.ndarray],
+    send_above: Callable[[int], Composable] | None = None,
+) -> Packed:
+    """A 64-bit number that is never null; `held` makes native numbers of its bytes. `send_above`: four bytes that say how
+    far it lies above a number; None: nothing says that cheaply."""
+    if send_above is None:
+        return Packed(name, (_join(send),), lambda parts: pa.array(held(parts[0])))
+
+    def near(lowest: int) -> tuple[Composable, ...]:
+        return _join(send_above(lowest)), sql.SQL("int8send({}::int8)").format(sql.Literal(str(lowest)))
+
+    def decode(parts: list[bytes]) -> pa.Array:
+        if not parts[1]:
+            return pa.array(held(parts[0]))
+        numbers = np.frombuffer(parts[0], ">i4").astype(np.int64)
+        numbers += signed(parts[1])
+        return pa.array(numbers)
+
+    return Packed(name, (_join(send), sql.SQL("NULL::bytea")), decode, near=near)
 
 
 def packed_some(name: str, send: Composable, held: Callable[[bytes], np.ndarray], where: Composable) -> Packed:
@@ -128,23 +169,24 @@ def read_packed(
     connection: psycopg.Connection[Any],
     columns: Sequence[Packed],
     table: Composable,
-    blocks: Sequence[Composable],
+    blocks: Sequence[Block],
     is_indexed: bool = False,
 ) -> Iterator[dict[str, pa.Array]]:
-    """For each non-empty block its columns. `blocks` are conditions on rows of `table`, read in their order, in a
+    """For each non-empty block of rows of `table` its columns, in the order of `blocks`, in a
     transaction. `is_indexed`: an index leads to each of them, and is taken for the rest of the transaction."""
     if is_indexed:
         # The planner judges a pair of columns by the first. Inside big transactions it takes a block for a large part of
         # the table, and would read all of the table, once for each block.
         connection.execute("SET LOCAL enable_seqscan = off")
-    aggregates = [aggregate for column in columns for aggregate in column.aggregates]
+    count = sum(len(column.aggregates) for column in columns)
     for some in _several(blocks, BLOCKS_A_STATEMENT):
-        parts = [
-            sql.SQL("SELECT {} FROM {} WHERE {}").format(sql.SQL(", ").join(aggregates), table, block) for block in some
-        ]
+        parts = []
+        for block in some:
+            chosen = [aggregate for column in columns for aggregate in column.aggregates_in(block)]
+            parts.append(sql.SQL("SELECT {} FROM {} WHERE {}").format(sql.SQL(", ").join(chosen), table, block.where))
         statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT binary)").format(sql.SQL(" UNION ALL ").join(parts))
         with connection.cursor().copy(statement) as copy:
-            copy.set_types(["bytea"] * len(aggregates))
+            copy.set_types(["bytea"] * count)
             for row in copy.rows():
                 if row[0] is not None:
                     yield _decode(columns, row)
@@ -161,7 +203,7 @@ def _decode(columns: Sequence[Packed], row: tuple[Any, ...]) -> dict[str, pa.Arr
 
 
 def _join(part: Composable) -> Composable:
-    return sql.SQL("string_agg({}, ''::bytea)").format(part)
+    return sql.SQL("string_agg({}, NULL::bytea)").format(part)
 
 
 def _or_zeros(part: Composable, width: int) -> Composable:
@@ -186,6 +228,6 @@ def _bitmap(is_there: np.ndarray) -> pa.Buffer:
     return pa.py_buffer(np.packbits(is_there, bitorder="little"))
 
 
-def _several(items: Sequence[Composable], count: int) -> Iterator[Sequence[Composable]]:
+def _several(items: Sequence[Block], count: int) -> Iterator[Sequence[Block]]:
     for start in range(0, len(items), count):
         yield items[start : start + count]

@@ -28,7 +28,7 @@ from workers.connectors.postgresql.image_sql import (
     types_check,
 )
 from workers.connectors.postgresql.opening import policies_refuse
-from workers.connectors.postgresql.packed import Packed, packed_digest, packed_integer, read_packed, signed
+from workers.connectors.postgresql.packed import Block, Packed, packed_digest, packed_integer, read_packed, signed
 from workers.connectors.postgresql.rewritten import rewritten_refuse
 from workers.connectors.protocols.image import StateColumn, StateMapping, StatePart, StateReading
 from workers.evidence.schemas import IMAGE_ROW
@@ -119,10 +119,10 @@ def state_read(address: Address, state: StateReading, part: StatePart) -> Iterat
 
 
 def image_rows(
-    connection: psycopg.Connection[Any], columns: list[Packed], table: sql.Composable, blocks: list[sql.Composable]
+    connection: psycopg.Connection[Any], columns: list[Packed], table: sql.Composable, wheres: list[sql.Composable]
 ) -> Iterator[pa.RecordBatch]:
     """schemas.IMAGE_ROW of the blocks; a column that is not read is null."""
-    for arrays in read_packed(connection, columns, table, blocks):
+    for arrays in read_packed(connection, columns, table, [Block(where) for where in wheres]):
         count = len(arrays["key_hash"])
         yield pa.record_batch([arrays.get(one.name, pa.nulls(count, one.type)) for one in IMAGE_ROW], schema=IMAGE_ROW)
 

@@ -20,7 +20,7 @@ from workers.connectors.postgresql.content import digests_complete, op_unmapped
 from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
-from workers.connectors.postgresql.packed import Packed, packed_integer, read_packed
+from workers.connectors.postgresql.packed import Block, Packed, packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange, LateRows
 
 
@@ -47,11 +47,11 @@ class TableReader:
         mapped, coordinate = self.mapped, self.mapped.coordinate
         names = ("position", "ordinal")
         carried = [
-            packed_integer(name, component.send, component.held)
+            packed_integer(name, component.send, component.held, component.send_above if name == "position" else None)
             for name, component in zip(names, coordinate.components, strict=False)
         ]
         cut = blocks_of(self.handle["grid"], range_, self.handle["rows"]) if self.handle["has_index"] else [range_]
-        blocks = [coordinate.inside(block) for block in cut]
+        blocks = [Block.within(block, coordinate.inside(block)) for block in cut]
         look = late_look(self.address, mapped, self.handle, late)
         rows = mapped.rows
         if look is not None:

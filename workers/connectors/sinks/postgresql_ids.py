@@ -38,7 +38,7 @@ from workers.connectors.postgresql.indexes import exact_uniques
 from workers.connectors.postgresql.inspection import column_names
 from workers.connectors.postgresql.looking import look
 from workers.connectors.postgresql.mapping_notes import deletion_notes
-from workers.connectors.postgresql.packed import packed_choice, packed_text, read_packed
+from workers.connectors.postgresql.packed import Block, packed_choice, packed_text, read_packed
 from workers.connectors.postgresql.poolers import pooler_weaknesses
 from workers.connectors.postgresql.safe_frontier import SafeFrontier, snapshot_read
 from workers.connectors.protocols.record import IdRecord
@@ -194,7 +194,7 @@ class PostgresqlIds:
         ]
         counted = ids.counted(reading.handle["consumer"])
         blocks = [
-            sql.SQL("{} AND {}").format(_pages(low, high), counted)
+            Block(sql.SQL("{} AND {}").format(_pages(low, high), counted))
             for low, high in _blocks(reading.handle["pages"], part, parts)
         ]
         table = sql.SQL("{} AS {}").format(self._name, sql.Identifier(ROW))

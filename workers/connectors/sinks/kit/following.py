@@ -14,7 +14,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from recovery_api.domain.errors import Refused
-from workers.connectors.postgresql.packed import read_packed
+from workers.connectors.postgresql.packed import Block, read_packed
 from workers.connectors.readings import Following
 from workers.connectors.sinks.kit import FOLLOWED_INDEX
 from workers.connectors.sinks.kit.record import packed_column
@@ -69,7 +69,7 @@ def since_read(
     cuts = connection.execute(query, {"rows": ENTRIES_A_BLOCK}).fetchall()
     table = sql.SQL("{}.accepted a").format(named)
     columns = [packed_column(name) for name in schemas.ACCEPTED.names]
-    blocks = [_block(new, low, high) for low, high in zip(cuts, [*cuts, None][1:], strict=True)]
+    blocks = [Block(_block(new, low, high)) for low, high in zip(cuts, [*cuts, None][1:], strict=True)]
     for arrays in read_packed(connection, columns, table, blocks):
         block = pa.Table.from_pydict({name: arrays[name] for name in schemas.ACCEPTED.names}, schema=schemas.ACCEPTED)
         yield from block.sort_by([("admitted_in", "ascending"), ("entry", "ascending")]).to_batches()

@@ -18,6 +18,7 @@ from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.ledger.blocks import coordinate_after
 from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.packed import (
+    Block,
     Packed,
     packed_digest,
     packed_integer,
@@ -152,7 +153,7 @@ def accepted_read(
     table = sql.SQL("{schema}.accepted a").format(schema=sql.Identifier(schema))
     cuts = grid.get(range_.lane, {"rows": 0, "points": []})
     cut = blocks_of(cuts["points"], range_, cuts["rows"])
-    columns, blocks = [packed_column(name) for name in names], [_where(block) for block in cut]
+    columns, blocks = [packed_column(name) for name in names], [Block.within(block, _where(block)) for block in cut]
     for arrays in read_packed(connection, columns, table, blocks, blocks_are_bounded(cut)):
         yield pa.RecordBatch.from_pydict({name: arrays[name] for name in names})
 
@@ -206,6 +207,10 @@ def packed_column(name: str) -> Packed:
             return packed_nullable_integer(name, sql.SQL("int8send({})").format(column), signed)
         case "admitted_in":
             return packed_integer(name, sql.SQL("xid8send({})").format(column), signed)
+        case "position":
+            above = sql.SQL("int4send(({} - {}::int8)::int4)")
+            send = sql.SQL("int8send({})").format(column)
+            return packed_integer(name, send, signed, lambda lowest: above.format(column, sql.Literal(str(lowest))))
         case _:
             return packed_integer(name, sql.SQL("int8send({})").format(column), signed)
 
