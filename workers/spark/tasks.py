@@ -19,7 +19,6 @@ from workers.evidence.folder import folder_error
 from workers.spark.session import engine_errors_mapped, error_rows_raise
 
 SUMMARY = pa.schema([("range", pa.int64()), ("lane", pa.string()), ("summary", pa.string()), ("error", pa.string())])
-SUMMARY_DDL = "range bigint, lane string, summary string, error string"
 
 _modules_frozen = 0
 
@@ -55,11 +54,19 @@ def tasks_run(session: Any, count: int, task: Task, rows_a_task: int = 1) -> lis
     if isinstance(engine, InProcess):
         rows = engine.run(count, task)
     else:
-        frame = engine.range(0, count, 1, math.ceil(count / rows_a_task)).mapInArrow(task, SUMMARY_DDL)
+        frame = engine.range(0, count, 1, math.ceil(count / rows_a_task)).mapInArrow(task, _summary_type())
         with engine_errors_mapped():
-            rows = frame.select("range", "lane", "summary", "error").toArrow().to_pylist()
+            rows = [row.asDict() for row in frame.collect()]  # toArrow would ask the engine for the schema first
     error_rows_raise(json.loads(row["error"]) for row in rows if row["error"])
     return [json.loads(row["summary"]) for row in sorted(rows, key=lambda row: row["range"])]
+
+
+def _summary_type() -> Any:
+    """SUMMARY for the engine. As a text it would be sent there to be read, once an audit."""
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    texts = (StructField(name, StringType()) for name in SUMMARY.names[1:])
+    return StructType([StructField(SUMMARY.names[0], LongType()), *texts])
 
 
 def summary_row(index: int, lane: str, body: Callable[[], dict[str, Any]]) -> pa.RecordBatch:
