@@ -208,6 +208,7 @@ def _look(pipeline: Pipeline, audit: Audit, lane: str) -> Look | None:
         status == Status.UNKNOWN,
         _lowest(pipeline, audit, lane),
         tuple(row.get("given") or ()),
+        audit.evidence_until,
     )
 
 

@@ -147,7 +147,11 @@ GUARDS = (
         for what, here, gone in (
             ("stands although a late row was found since", "WHERE late NOT IN ('null', '\"\"', '[]')", "WHERE false"),
             ("stands although the audit was voided", "    WHERE counts AND standing", "    WHERE standing"),
-            ("stands for another catalogue", "FROM proven JOIN newest USING (lane, incarnation, catalogue)", "FROM proven JOIN newest USING (lane)"),
+            (
+                "stands for another catalogue",
+                "FROM proven JOIN newest USING (lane, incarnation, catalogue)",
+                "FROM proven JOIN newest USING (lane)",
+            ),
         )
     ),
 )
