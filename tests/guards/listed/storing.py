@@ -65,4 +65,25 @@ GUARDS = (
         '"workers/__init__.py"),\n',
         (f"{SHIPPING}::test_the_archive_alone_is_enough_for_every_task",),
     ),
+    Guard(
+        "a bucket is sent an object in pieces",
+        "workers/evidence/places.py",
+        "    if not place.is_folder and len(body) > PUT_MOST:\n",
+        "    if False:\n",
+        (f"{STORE}::test_no_object_is_sent_in_pieces_that_the_store_puts_together",),
+    ),
+    Guard(
+        "a file of the archive that is several objects counts as whole without one",
+        "workers/evidence/archive/parts.py",
+        "                sizes[file_of(name)] += size\n",
+        "                sizes[file_of(name)] = next((part.bytes for part in mine), size)\n",
+        (f"{STORE}::test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole",),
+    ),
+    Guard(
+        "an object of a large file stays when the file goes",
+        "workers/evidence/archive/files.py",
+        "    for one in _names(url, name, size):\n        object_remove(url, one)\n",
+        "    object_remove(url, name)\n",
+        (f"{STORE}::test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole",),
+    ),
 )
