@@ -134,6 +134,20 @@ GUARDS = (
         (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
     ),
     Guard(
+        "the overview counts by a verdict whose evidence expired",
+        "templates/overview.html",
+        "{% if one.audit and not one.is_expired %}{{ line.hazards|number }}",
+        "{% if one.audit %}{{ line.hazards|number }}",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "the page that sends does not say how long there is",
+        "dashboard/views/plans.py",
+        "if is_asked else None\n",
+        "if False else None\n",
+        (f"{ROWS}::test_approval_that_waits_is_shown_with_its_end_and_takes_nothing_away",),
+    ),
+    Guard(
         "a lane of a verdict that expired reads as it was issued",
         "recovery_api/domain/headroom/evidence.py",
         "    if until is None or not is_expired(until, now):\n        return lanes\n",

@@ -46,6 +46,7 @@ RECORD = {
 
 CURSOR = {"says": "42", "lost_behind": "0", "lost_beyond": "0", "judged": "window", "has_window": False}
 HOLDS = "the record holds everything committed"
+NOT_KNOWN = '<span class="quiet">?</span>'
 
 
 def counted(now: datetime) -> set[str]:
@@ -143,7 +144,8 @@ def test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found(si
     assert (row["status"], row["status_found"], row["exit_code"]) == ("exactly_once", "exactly_once", 0)
     assert counted(NOW) == {"owed_events", "hazards"}
     clock_stand(until - timedelta(seconds=1))
-    assert EXPIRED not in client.get("/").content.decode()
+    overview = client.get("/").content.decode()
+    assert EXPIRED not in overview and NOT_KNOWN not in overview
     assert HOLDS in client.get(f"/audits/{audit.pk}/").content.decode()
     clock_stand(until)
     row = client.get(f"/api/v1/audits/{audit.pk}").json()
@@ -160,6 +162,7 @@ def test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found(si
         assert EXPIRED in page and "evidence expired at 2026-03-02 10:00:00 UTC" in page, address
         assert HOLDS not in page, "what the record is said to hold is the verdict's word"
         assert address == "/" or page.count(EXPIRED) >= 3, "each of its lanes says so"
+        assert address != "/" or page.count(NOT_KNOWN) == 2, "no zero of lost ones and of hazards"
     for asked, count in (("unknown", 1), ("exactly_once", 1)):  # of the first nobody knows from when it counts
         assert len(client.get(f"/api/v1/audits?status={asked}").json()["items"]) == count
     shown, code = command("pipelines", "list", "--check")
