@@ -86,4 +86,21 @@ GUARDS = (
         "    object_remove(url, name)\n",
         (f"{STORE}::test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole",),
     ),
+    Guard(
+        "a history that is matched by id is held whole, whatever it is",
+        "workers/evidence/holding.py",
+        "int(HISTORY_TIMES * spec.rows_a_range)",
+        "2**62",
+        ("tests/unit/test_holding.py::test_a_history_by_id_is_staged_in_stretches_and_says_what_it_says_as_a_whole",),
+    ),
+    Guard(
+        "a stretch of a history that is matched by id is counted by nobody",
+        "workers/evidence/ids.py",
+        '    more = [_apart(lane, counts) for one in ranges for counts in one["blocks"][1:]]\n',
+        "    more: list[Any] = []\n",
+        (
+            "tests/unit/test_holding.py::"
+            "test_what_is_matched_by_id_is_the_same_whether_a_range_is_held_whole_or_in_stretches",
+        ),
+    ),
 )
