@@ -28,6 +28,7 @@ from recovery_api.management.lines import LANES, audit_lines
 from recovery_api.models import Audit, Pipeline, Plan
 from recovery_api.rows import audit_as_row
 from recovery_api.selectors.grounds import proven_by_lane
+from recovery_api.selectors.headroom_seen import audits_seen
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.pipelines import pipeline_create
@@ -120,6 +121,15 @@ def audit_like(newest: Audit, at: datetime, lanes: dict[str, Any], void_since: d
     return Audit(**fields | made)
 
 
+def taken(read: Callable[[], Any]) -> tuple[Any, int]:
+    """What it gives, and how much it held at most, in bytes."""
+    tracemalloc.start()
+    try:
+        return read(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 class Rows(HTMLParser):
     """The row headers of a page's tables, and how many sections it has."""
 
@@ -164,11 +174,12 @@ def test_two_hundred_lanes_are_audited_shown_and_recovered(
     (_, of_few), (found, of_many) = audited_twice(few), audited_twice(many)
     assert of_many <= of_few + 5, "the control database is asked more for each lane"
     first = proven_before(found)
-    tracemalloc.start()
-    proven = proven_by_lane(many.source)
-    held = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert held < 2 * 2**20, f"{held:,} bytes: what earlier audits say of all lanes was held at once"
+    proven, held = taken(lambda: proven_by_lane(many.source))
+    seen, held_too = taken(lambda: audits_seen([many])[many.pk])
+    assert max(held, held_too) < 2 * 2**20, (
+        f"{held:,}, {held_too:,} bytes: all that audits say of all lanes was held at once"
+    )
+    assert len(seen[0].heads) == MANY and seen[0].owed == 5
     assert len(proven) == MANY and {at for _, at in proven.values()} == {first}
     assert safe_from_row(proven["7"][0]).coordinate == Coordinate(EVENTS)
     Audit.objects.filter(intent=None).delete()
