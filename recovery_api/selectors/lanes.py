@@ -5,6 +5,8 @@ A lane is 2.4 kB as an audit tells it, so what reads many audits of many lanes a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import JSONField
 
@@ -18,6 +20,10 @@ def lanes_of(lanes: str, *members: str) -> str:
     return f"(SELECT COALESCE(jsonb_object_agg(lane, {kept}), '{{}}') FROM jsonb_each({lanes}) AS of_lane (lane, row))"  # nosec B608
 
 
-def lanes_asked(*members: str) -> RawSQL:
-    """The same of an audit, to be annotated where it is in no subquery: it is worked out for every row."""
-    return RawSQL(lanes_of('"recovery_api_audit"."lanes"', *members), (), output_field=JSONField())  # nosec B611
+def lanes_asked(*members: str, of: Iterable[str] | None = None) -> RawSQL:
+    """The same of an audit, and `of` these lanes alone; to be annotated where it is in no subquery: it is worked out for every
+    row."""
+    told = lanes_of('"recovery_api_audit"."lanes"', *members)
+    if of is None:
+        return RawSQL(told, (), output_field=JSONField())  # nosec B611
+    return RawSQL(f"{told[:-1]} WHERE lane = ANY(%s))", (list(of),), output_field=JSONField())  # nosec B611

@@ -161,4 +161,11 @@ GUARDS = (
         "jsonb_object_agg(lane, row)",
         ("tests/integration/recovery/test_many_lanes.py::test_two_hundred_lanes_are_audited_shown_and_recovered",),
     ),
+    Guard(
+        "a purge is answered from all that audits say of every lane",
+        "recovery_api/selectors/ledger.py",
+        'select_related("pipeline__source")',
+        'select_related("pipeline__source", "first_audit", "last_audit")',
+        ("tests/integration/recovery/test_many_lanes.py::test_two_hundred_lanes_are_audited_shown_and_recovered",),
+    ),
 )
