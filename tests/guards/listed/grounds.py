@@ -164,8 +164,8 @@ GUARDS = (
     Guard(
         "a purge is answered from all that audits say of every lane",
         "recovery_api/selectors/ledger.py",
-        'select_related("pipeline__source")',
-        'select_related("pipeline__source", "first_audit", "last_audit")',
+        'select_related("pipeline__source").order_by("lane", "position", "ordinal", "id")',
+        'select_related("pipeline__source", "first_audit", "last_audit").order_by("lane", "position", "ordinal", "id")',
         ("tests/integration/recovery/test_many_lanes.py::test_two_hundred_lanes_are_audited_shown_and_recovered",),
     ),
 )
