@@ -56,11 +56,12 @@ WITH audit AS (
     WHERE pipeline.source_id = %(source)s AND computed_at IS NOT NULL ORDER BY computed_at DESC LIMIT %(most)s
 ), told AS MATERIALIZED (
     SELECT id, at, lane, counts, row -> 'late' AS late, safe ->> 'standing' AS standing, safe ->> 'incarnation' AS incarnation,
-        safe ->> 'catalogue' AS catalogue, safe -> 'coordinate' AS reached
+        COALESCE(safe ->> 'catalogue', '') AS catalogue, safe -> 'coordinate' AS reached
     FROM audit CROSS JOIN LATERAL jsonb_each(lanes) AS of_lane (lane, row)
         CROSS JOIN LATERAL (SELECT row -> 'safe_frontier') AS found (safe)
     UNION ALL
-    SELECT id, at, lane, true, late, safe ->> 'standing', safe ->> 'incarnation', safe ->> 'catalogue', safe -> 'coordinate'
+    SELECT id, at, lane, true, late, safe ->> 'standing', safe ->> 'incarnation', COALESCE(safe ->> 'catalogue', ''),
+        safe -> 'coordinate'
     FROM plan CROSS JOIN LATERAL jsonb_each(lanes) AS of_lane (lane, safe)
 ), proven AS (
     -- nothing of before a late row was found, nor of that reading itself
