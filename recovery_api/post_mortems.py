@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from recovery_api.domain.incidents import post_mortem
 from recovery_api.models import Incident
 from recovery_api.runbooks import page_html, section_html
 from recovery_api.selectors.incidents import incident_told
 
 
-def post_mortem_markdown(incident: Incident) -> str:
-    return post_mortem(incident_told(incident))
+def post_mortem_markdown(incident: Incident, now: datetime) -> str:
+    return post_mortem(incident_told(incident, now))
 
 
 def post_mortem_html(incident: Incident, markdown: str) -> str:

@@ -14,7 +14,7 @@ from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format
 from recovery_api.domain.evidence_classes import classes_as_rows
 from recovery_api.domain.frontiers import frontier_format
-from recovery_api.domain.headroom.evidence import exit_code_read, expired_says, is_expired
+from recovery_api.domain.headroom.evidence import exit_code_read, expired_says, is_expired, lanes_read
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.domain.samples import report_for
@@ -180,7 +180,7 @@ def audit_as_row(audit: Audit, now: datetime, *, has_findings: bool = True) -> R
         "matching": audit.matching,
         "given": audit.givens,
         "weaknesses": audit.weaknesses,
-        "lanes": audit.lanes,
+        "lanes": lanes_read(audit.lanes, until, now),
         **findings,
         "source_snapshot": audit.source_snapshot,
         "sink_snapshot": audit.sink_snapshot,
@@ -344,12 +344,14 @@ def claim_as_row(claim: Claim) -> Row:
     }
 
 
-def lanes_as_rows(audit: Audit) -> list[Row]:
-    """Where each lane stood when last audited: what is judged, what is safe, how far the source goes, what is above."""
+def lanes_as_rows(audit: Audit, now: datetime) -> list[Row]:
+    """Where each lane stood when last audited: what is judged, what is safe, how far the source goes, what is above. `status`
+    as it reads now, `status_found` as it was recorded."""
     return [
         {
             "lane": lane,
             "status": row.get("status"),
+            "status_found": row.get("status_found", row.get("status")),
             "frontier": row.get("frontier_says"),
             "safe_frontier": row.get("safe_frontier"),
             "head": row.get("head_says"),
@@ -358,7 +360,7 @@ def lanes_as_rows(audit: Audit) -> list[Row]:
             "counts": wide_as_text(row.get("counts") or {}),
             "says": row.get("says") or [],
         }
-        for lane, row in sorted(audit.lanes.items())
+        for lane, row in sorted(lanes_read(audit.lanes, audit.evidence_until, now).items())
     ]
 
 

@@ -37,10 +37,10 @@ def audit_show(request: HttpRequest, audit_id: UUID) -> HttpResponse:
             "says": row["says"],
             "pipeline": audit.pipeline,
             "lanes": [
-                (name, {**row, "cursor_stops": cursor_stops(row, audit.status) if row.get("cursor") else []})
-                for name, row in lanes_by_trouble(audit.lanes)[:DRAWN_LANES]
+                (name, {**lane, "cursor_stops": cursor_stops(lane, row["status"]) if lane.get("cursor") else []})
+                for name, lane in lanes_by_trouble(row["lanes"])[:DRAWN_LANES]
             ],
-            "lane_table": lane_table(audit),
+            "lane_table": lane_table(row["lanes"]),
             "groups": groups_shown(audit),
             "parts_says": keeping_says(audit_kept(audit), timezone.now()),
             "retired_says": RETIRED if audit.pipeline.retired_at else "",

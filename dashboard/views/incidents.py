@@ -21,6 +21,7 @@ from recovery_api.domain.words import words
 from recovery_api.models import Alert, Incident, Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
 from recovery_api.selectors.alerts import alert_get
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, pipeline_list
 from recovery_api.selectors.incidents import (
     incident_alerts,
@@ -105,7 +106,7 @@ def post_mortem(request: HttpRequest, incident_id: UUID, form: str) -> HttpRespo
     if form not in ("md", "html"):
         raise NotFound(f"A post-mortem as {form}", "this site", "It is there as md and as html.")
     found = incident_get(incident_id)
-    text = post_mortem_markdown(found)
+    text = post_mortem_markdown(found, now_get())
     body, kind = (post_mortem_html(found, text), "text/html") if form == "html" else (text, "text/markdown")
     name = f"post-mortem-{found.noticed_at:%Y-%m-%d}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -148,7 +149,7 @@ def _page(
     context = {
         "incident": found,
         "pipelines": pipelines,
-        "figures": incident_figures(found),
+        "figures": incident_figures(found, now_get()),
         "alerts": incident_alerts(found),
         "events": list(incident_timeline(found).order_by("-id")[:EVENTS_SHOWN]),
         "means": state.means,

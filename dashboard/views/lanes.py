@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from dashboard.charts.rail import Place, Run, rail_figure
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_format, coordinate_parse
 from recovery_api.domain.errors import BadInput
 from recovery_api.domain.frontiers import coordinate_from_row
+from recovery_api.domain.headroom.evidence import is_expired, lanes_read
 from recovery_api.domain.lane_order import lanes_by_trouble
 from recovery_api.domain.looks import tone_of
-from recovery_api.domain.outcomes import OUTCOMES
+from recovery_api.domain.outcomes import OUTCOMES, Status
 from recovery_api.domain.relay_cursors import ASIDE, cursor_says, window_says
 from recovery_api.domain.verdicts import LANES_SAID
 from recovery_api.models import Audit
@@ -64,8 +66,9 @@ class LaneTable:
         return self.count - len(self.rows)
 
 
-def lane_table(audit: Audit, most: int = LISTED_LANES) -> LaneTable:
-    return LaneTable(lanes_by_trouble(audit.lanes)[:most], len(audit.lanes))
+def lane_table(lanes: Mapping[str, Any], most: int = LISTED_LANES) -> LaneTable:
+    """`lanes`: as they read now."""
+    return LaneTable(lanes_by_trouble(lanes)[:most], len(lanes))
 
 
 def frontier_few(spelled: str) -> str:
@@ -79,19 +82,23 @@ def frontier_few(spelled: str) -> str:
     return spelled if more <= 0 else f"{', '.join(lanes[:LANES_SAID])} and {more:,} more lanes"
 
 
-def lanes_of(audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any]) -> list[Lane]:
+def lanes_of(
+    audit: Audit, spelling: Spelling, certified: Mapping[str, Any], starts: Mapping[str, Any], now: datetime
+) -> list[Lane]:
     """The audit's most troubled lanes. `certified`: lane -> (highest verified coordinate, entry); `starts`: lane ->
     coordinate row."""
     found = []
-    for number, (name, row) in enumerate(lanes_by_trouble(audit.lanes)[:DRAWN_LANES]):
+    status = audit.status if not is_expired(audit.evidence_until, now) else Status.UNKNOWN.value
+    lanes = lanes_read(audit.lanes, audit.evidence_until, now)
+    for number, (name, row) in enumerate(lanes_by_trouble(lanes)[:DRAWN_LANES]):
         verified = certified[name].frontier if name in certified else None
         start = coordinate_from_row(starts[name]) if name in starts else None
-        stops = stops_of(row, audit.status, spelling, verified, start)
+        stops = stops_of(row, status, spelling, verified, start)
         figure = rail_figure(_places(stops, spelling), _runs(audit, name))
         says = f"How far each side has come, lane {name}: " + "; ".join(
             f"{one.name} {one.spelled}" for one in stops if one.spelled
         )
-        of = f", lane {name}" if len(audit.lanes) > 1 else ""
+        of = f", lane {name}" if len(lanes) > 1 else ""
         found.append(
             Lane(
                 name,

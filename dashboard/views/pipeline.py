@@ -22,7 +22,7 @@ from dashboard.views.sink_readings import reading_context
 from recovery_api.archive_rows import archive_shown
 from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.frontiers import frontier_format
-from recovery_api.domain.headroom.evidence import word_read
+from recovery_api.domain.headroom.evidence import lanes_read, word_read
 from recovery_api.domain.kinds import retention_of
 from recovery_api.domain.pipelines import OPTIONS, pipeline_options_parse
 from recovery_api.ledger_rows import item_as_row, ledger_lane_as_row
@@ -75,7 +75,7 @@ def pipeline(request: HttpRequest, name: str) -> HttpResponse:
         "work": _with_waiting(work, now),
         "audit_unless": _under_way(work, IntentAction.AUDIT),
         "plan_unless": _plan_unless(status, work),
-        **_evidence(found, status),
+        **_evidence(found, status, now),
         **history,
         "headroom": headroom_context(found, now),
         "history": history_context(found, span, now),
@@ -153,18 +153,20 @@ def _plan_unless(status: PipelineStatus, work: list[Intent]) -> str:
     return _under_way(work, IntentAction.PLAN)
 
 
-def _evidence(found: Pipeline, status: PipelineStatus) -> dict[str, Any]:
+def _evidence(found: Pipeline, status: PipelineStatus, now: datetime) -> dict[str, Any]:
     """The last audit's lanes and grounds, and what is known of how long its evidence lasts."""
     spelling = source_spelling(found.source)
     lanes = []
     if status.audit is not None:
-        lanes = lanes_of(status.audit, spelling, certified_by_lane(found), _starts(status.recovery))
+        lanes = lanes_of(status.audit, spelling, certified_by_lane(found), _starts(status.recovery), now)
     audit_ = status.audit
     return {
         "audit": audit_,
         "frontier": frontier_few(frontier_format(audit_.frontier, spelling)) if audit_ else "",
         "lanes": lanes,
-        "lane_table": lane_table(audit_, LISTED_BRIEFLY) if audit_ else None,
+        "lane_table": lane_table(lanes_read(audit_.lanes, audit_.evidence_until, now), LISTED_BRIEFLY)
+        if audit_
+        else None,
         "drawn_findings": len(audit_.findings) if audit_ else 0,
         "retention": retention_of(found.source.kind, found.source.options).value,
         "drill_passed_at": pipeline_passed_at(found),

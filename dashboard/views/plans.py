@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.access import actor
 from dashboard.views.audits import RETIRED
 from dashboard.views.errors import errors_shown, refused
+from dashboard.views.headroom import HeadroomCell, cell_of
 from dashboard.views.lanes import frontier_few
 from recovery_api.domain.attestations import KINDS as ATTESTATIONS
 from recovery_api.domain.commands import command_line
@@ -25,10 +26,12 @@ from recovery_api.domain.pipelines import pipeline_options_parse
 from recovery_api.models import LIVE_STATES, WAITING_STATES, Plan, PlanState
 from recovery_api.retention_rows import keeping_says
 from recovery_api.rows import finding_as_row, plan_as_row
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import plan_findings
 from recovery_api.selectors.findings_named import FindingShown
 from recovery_api.selectors.freezes import freeze_of, freeze_says
+from recovery_api.selectors.headroom import pipeline_headroom
 from recovery_api.selectors.intents import intent_waiting
 from recovery_api.selectors.plans import approval_ends_at, plan_attestations_asked, plan_estimate, plan_get
 from recovery_api.selectors.recoveries import plan_strategy, recovery_of_plan
@@ -143,6 +146,7 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "waiting": intent_waiting(intent, now) if intent else None,
         "is_author_barred": plan.pipeline.requires_other_approver and actor(request) == plan.author,
         "estimate": plan_estimate(plan) if plan.state in WAITING_STATES else None,
+        "headroom": _headroom(plan),
         "approval_ends_at": approval_ends_at(plan),
         "approval_seconds": pipeline_options_parse(plan.pipeline.options)["approval_seconds"],
         "retired_says": RETIRED if plan.pipeline.retired_at else "",
@@ -165,3 +169,9 @@ def _context(request: HttpRequest, plan: Plan) -> dict[str, Any]:
         "parts_count": len(plan.pins.get("parts", [])) or 1,
         "parts_says": keeping_says(plan_kept(plan), timezone.now()),
     }
+
+
+def _headroom(plan: Plan) -> HeadroomCell | None:
+    """How long it may still wait, while it can be sent."""
+    is_asked = plan.state in WAITING_STATES and plan.pipeline.retired_at is None
+    return cell_of(pipeline_headroom(plan.pipeline, now_get())) if is_asked else None

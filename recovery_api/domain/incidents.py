@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from recovery_api.domain.alerts.causes import Severity
 from recovery_api.domain.errors import Refused
+from recovery_api.domain.headroom.evidence import EXPIRED, is_expired
+from recovery_api.domain.looks import look_of
 from recovery_api.domain.outcomes import CLEAN, OUTCOMES, Status
 from recovery_api.domain.visible import visible
 from recovery_api.domain.words import row_make
@@ -57,13 +59,15 @@ def move_check(title: str, state: str, to: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of a pipeline's record. `touched`: events lost, and not acknowledged, and hazards, that it found."""
+    """One reading of a pipeline's record: how many events were lost and not acknowledged, and hazards. `evidence_until`: when
+    what it rests on may be gone."""
 
     pipeline: str
     at: datetime
     status: Status
     lost: int
     hazards: int
+    evidence_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Done:
 class PipelineFigures:
     """Of one pipeline. Moments None: no reading shows one. `first_owed_at`: when a reading first showed something owed or
     wrong, since the last clean one before; it was so earlier. `well_at`: the first clean reading after the last one that was
-    not; `well_words`: in its own words."""
+    not; `well_words`: in its own words, and whether they can still be shown to be true."""
 
     pipeline: str
     last_clean_at: datetime | None
@@ -120,7 +124,9 @@ class Figures:
         return sum(one.owed_at_most + one.hazards_at_most for one in self.pipelines)
 
 
-def pipeline_figures(pipeline: str, readings: Sequence[Reading], noticed_at: datetime) -> PipelineFigures:
+def pipeline_figures(
+    pipeline: str, readings: Sequence[Reading], noticed_at: datetime, now: datetime
+) -> PipelineFigures:
     """From its readings, in any order: those before the incident say since when, those after until when."""
     ordered = sorted((one for one in readings if one.pipeline == pipeline), key=lambda one: one.at)
     before = [one for one in ordered if one.at <= noticed_at]
@@ -136,10 +142,15 @@ def pipeline_figures(pipeline: str, readings: Sequence[Reading], noticed_at: dat
         last_clean,
         wrong[0].at,
         well.at if well else None,
-        OUTCOMES[well.status].words if well else "",
+        _well_words(well, now) if well else "",
         max(one.lost for one in wrong),
         max(one.hazards for one in wrong),
     )
+
+
+def _well_words(well: Reading, now: datetime) -> str:
+    words = OUTCOMES[well.status].words
+    return f"{words} then; now {look_of(EXPIRED).says}" if is_expired(well.evidence_until, now) else words
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.findings import ABSENCES, Cause, FindingWord
+from recovery_api.domain.headroom.evidence import is_expired
 from recovery_api.domain.outcomes import EXIT_DONE, EXIT_OWED, EXIT_UNKNOWN
 
 
@@ -67,7 +68,7 @@ class Open:
 class Look:
     """What one audit that is not void says of a lane. `lowest`: the lowest open item that it found; None: none.
 
-    `given`: what it rests on besides what was read, as *given …* goes on.
+    `given`: what it rests on besides what was read, as *given …* goes on. `evidence_until`: when that may be gone.
     """
 
     read_at: datetime
@@ -77,6 +78,7 @@ class Look:
     is_unknown: bool
     lowest: Open | None = None
     given: tuple[str, ...] = ()
+    evidence_until: datetime | None = None
 
     def is_clear(self, below: Coordinate) -> bool:
         """Whether it reached as far, and found nothing open there."""
@@ -139,6 +141,9 @@ def purge_said(owing: Owing, below: Coordinate, below_says: str, now: datetime) 
     later = [one for one in standing if one.read_at > deciding.read_at]
     if any(one.is_unknown for one in (deciding, *later)):
         return said(Answer.UNKNOWN, "Its newest audit could not tell.", again)
+    if deciding.evidence_until is not None and is_expired(deciding.evidence_until, now):
+        at = f"{deciding.evidence_until:%Y-%m-%d %H:%M} UTC"
+        return said(Answer.UNKNOWN, f"The evidence of the audit that reached {below_says} expired at {at}.", again)
     if now - deciding.read_at > owing.stale_after:
         at = f"{deciding.read_at:%Y-%m-%d %H:%M} UTC"
         return said(Answer.UNKNOWN, f"The audit that reached {below_says} is stale: it read at {at}.", again)

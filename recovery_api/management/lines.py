@@ -217,6 +217,13 @@ def plan_lines(row: Row) -> list[str]:
     return lines
 
 
+def recovery_words(row: Row) -> str:
+    """How it ended, as its certificate reads now, or the step that it is at."""
+    if row["certificate_is_expired"]:
+        return look_of(EXPIRED).says
+    return OUTCOMES[row["outcome"]].words if row["outcome"] else row["state"].replace("_", " ")
+
+
 def recovery_lines(row: Row) -> list[str]:
     ended = f"ended {OUTCOMES[row['outcome']].words}" if row["outcome"] else row["state"].replace("_", " ")
     lines = [f"recovery {row['recovery']} of {row['pipeline']}: {ended}"]

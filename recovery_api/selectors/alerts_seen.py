@@ -49,6 +49,7 @@ from recovery_api.models import (
 )
 from recovery_api.selectors.freezes import freezes_standing
 from recovery_api.selectors.headroom_figures import Figure
+from recovery_api.selectors.lanes import lanes_of
 from recovery_api.selectors.schedules import overdue_of
 from recovery_api.selectors.workers import worker_presence
 
@@ -181,12 +182,13 @@ def _overdue(row: Mapping[str, Any], readings: Sequence[ReadingSeen], now: datet
     return overdue_of(str(row["pk"]), *due, _options(row), [one.reading for one in readings], now)
 
 
-NEWEST = """
-SELECT key, audit.id, record_read_at, is_scheduled, obligation_count, accepted_count, lost_count, status, lanes, ends_seen -> 'source'
+NEWEST = f"""
+SELECT key, audit.id, record_read_at, is_scheduled, obligation_count, accepted_count, lost_count, status,
+    {lanes_of("lanes", "late", "safe_frontier", "above_frontier_owed")}, ends_seen -> 'source'
 FROM unnest(%s::bigint[]) AS key CROSS JOIN LATERAL (
     SELECT * FROM recovery_api_audit WHERE pipeline_id = key ORDER BY finished_at DESC LIMIT %s
 ) audit
-WHERE void_since IS NULL AND status <> 'unknown' AND lanes <> '{}'
+WHERE void_since IS NULL AND status <> 'unknown' AND lanes <> '{{}}'
 ORDER BY key, record_read_at DESC
 """
 

@@ -33,6 +33,7 @@ from recovery_api.models import (
     RecoveryState,
 )
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.lanes import lanes_asked
 from recovery_api.selectors.plans import approval_until
 
 AUDITS_LOOKED_AT = 50
@@ -99,10 +100,12 @@ def audits_seen(pipelines: Sequence[Pipeline]) -> dict[int, list[AuditSeen]]:
     """Those that are not void, newest reading first."""
     spellings = {one.pk: source_spelling(one.source) for one in pipelines}
     columns = ("pipeline_id", "started_at", "record_read_at", "is_scheduled", "status", "obligation_count")
-    more = ("accepted_count", "lost_count", "frontier", "lanes", "ends_seen")
+    more = ("accepted_count", "lost_count", "frontier", "asked", "ends_seen")
     rank = Window(RowNumber(), partition_by=F("pipeline_id"), order_by=F("record_read_at").desc())
     ranked = Audit.objects.filter(pipeline_id__in=list(spellings), void_since__isnull=True).exclude(frontier={})
-    rows = ranked.annotate(rank=rank).filter(rank__lte=AUDITS_LOOKED_AT).order_by("-record_read_at")
+    newest = ranked.annotate(rank=rank).filter(rank__lte=AUDITS_LOOKED_AT).values("pk")
+    asked = lanes_asked("above_frontier_owed", "lost_archived", "head_says")
+    rows = Audit.objects.filter(pk__in=newest).annotate(asked=asked).order_by("-record_read_at")
     found: dict[int, list[AuditSeen]] = {}
     for row in rows.values(*columns, *more):
         found.setdefault(row["pipeline_id"], []).append(_audit(row, spellings[row["pipeline_id"]]))
@@ -157,7 +160,7 @@ def part_begins(pipeline: Pipeline, most: int, parts: int) -> list[datetime]:
 
 
 def _audit(row: Mapping[str, Any], spelling: Spelling) -> AuditSeen:
-    lanes: Mapping[str, Mapping[str, Any]] = row["lanes"]
+    lanes: Mapping[str, Mapping[str, Any]] = row["asked"]
     above = sum(int(one.get("above_frontier_owed") or 0) for one in lanes.values())
     looked = {name: end_seen_from_row(one) for name, one in row["ends_seen"].items()}
     return AuditSeen(

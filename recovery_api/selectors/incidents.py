@@ -76,8 +76,8 @@ def incident_timeline(incident: Incident) -> QuerySet[Event]:
     return Event.objects.select_related("pipeline").filter(mine | about).order_by("id")
 
 
-def incident_figures(incident: Incident) -> Figures:
-    """From readings, plans and recoveries of its pipelines. Few queries, whatever their number."""
+def incident_figures(incident: Incident, now: datetime) -> Figures:
+    """From readings, plans and recoveries of its pipelines, as they read now. Few queries, whatever their number."""
     pipelines = list(incident.pipelines.order_by("name"))
     readings = _readings(incident)
     begin, end = _begin(incident), incident.closed_at
@@ -90,7 +90,7 @@ def incident_figures(incident: Incident) -> Figures:
     plans = Plan.objects.filter(approved, pipeline__in=pipelines)
     approvers = sorted({actor_name(one) for one in plans.values_list("approved_by", flat=True) if one})
     return Figures(
-        pipelines=tuple(pipeline_figures(one.name, readings, incident.noticed_at) for one in pipelines),
+        pipelines=tuple(pipeline_figures(one.name, readings, incident.noticed_at, now) for one in pipelines),
         noticed_at=incident.noticed_at,
         first_action=_first_action(incident),
         delivered=sums["landed"] or 0,
@@ -100,7 +100,7 @@ def incident_figures(incident: Incident) -> Figures:
     )
 
 
-def incident_told(incident: Incident) -> Told:
+def incident_told(incident: Incident, now: datetime) -> Told:
     """What its post-mortem is made of."""
     events = incident_timeline(incident)[:LINES]
     lines = [Line(one.at, one.pipeline.name if one.pipeline else "", one.kind, one.actor, one.says) for one in events]
@@ -113,7 +113,7 @@ def incident_told(incident: Incident) -> Told:
         opened_at=incident.opened_at,
         closed_at=incident.closed_at,
         cause=incident.cause,
-        figures=incident_figures(incident),
+        figures=incident_figures(incident, now),
         timeline=lines,
     )
 
@@ -125,10 +125,10 @@ def _readings(incident: Incident) -> list[Reading]:
     if incident.closed_at is not None:
         found = found.filter(record_read_at__lte=incident.closed_at)
     columns = ("pipeline__name", "record_read_at", "status", "lost_count", "acknowledged_count")
-    rows = found.values_list(*columns, "premature_count", "duplicate_count")
+    rows = found.values_list(*columns, "premature_count", "duplicate_count", "evidence_until")
     return [
-        Reading(name, at, Status(status), lost - acknowledged, premature + duplicate)
-        for name, at, status, lost, acknowledged, premature, duplicate in rows
+        Reading(name, at, Status(status), lost - acknowledged, premature + duplicate, until)
+        for name, at, status, lost, acknowledged, premature, duplicate, until in rows
     ]
 
 
@@ -136,7 +136,8 @@ def _begin(incident: Incident) -> datetime:
     """From when on what happened belongs to it: the first reading that showed something, or when it was noticed."""
     readings = _readings(incident)
     names = {one.pipeline for one in readings}
-    first = [pipeline_figures(name, readings, incident.noticed_at).first_owed_at for name in names]
+    noticed = incident.noticed_at
+    first = [pipeline_figures(name, readings, noticed, noticed).first_owed_at for name in names]
     return min([at for at in first if at is not None] + [incident.noticed_at])
 
 

@@ -76,11 +76,9 @@ def ledger_items_remembered(pipeline: Pipeline) -> list[tuple[Any, ...]]:
 
 
 def ledger_items_open(pipeline: Pipeline) -> QuerySet[LedgerItem]:
-    """What is not settled, in the order of lanes and coordinates."""
+    """What is not settled, in the order of lanes and coordinates. Of its audits the ids alone: each says a lot of every lane."""
     found = LedgerItem.objects.filter(pipeline=pipeline, settled_at__isnull=True)
-    return found.select_related("pipeline__source", "first_audit", "last_audit").order_by(
-        "lane", "position", "ordinal", "id"
-    )
+    return found.select_related("pipeline__source").order_by("lane", "position", "ordinal", "id")
 
 
 def ledger_evidence(pipeline: Pipeline) -> set[str]:

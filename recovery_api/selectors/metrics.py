@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from django.db.models import Avg, Count, F, Max, Min, OuterRef, Subquery
 
+from recovery_api.domain.headroom.evidence import is_expired
 from recovery_api.domain.headroom.live import Standing
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.work import QUEUES, IntentAction
@@ -43,7 +44,7 @@ class Measure:
 
 
 class Counted(NamedTuple):
-    """Of one pipeline. None: the check could not tell, and found none."""
+    """Of one pipeline. None: the check could not tell, and found none; or what it found rests on evidence that expired."""
 
     read_at: datetime
     owed: int | None
@@ -78,22 +79,24 @@ def _audits(names: dict[int, str], now: datetime) -> Iterator[Measure]:
         "acknowledged_count",
         "premature_count",
         "duplicate_count",
+        "evidence_until",
     )
     newest: dict[int, Counted] = {}
-    for key, read_at, status, lost, acknowledged, premature, duplicate in standing.values_list(*columns):
+    for key, read_at, status, lost, acknowledged, premature, duplicate, until in standing.values_list(*columns):
         if key in names and (key not in newest or read_at > newest[key].read_at):
             owed, hazards = lost - acknowledged, premature + duplicate
             is_known = status != Status.UNKNOWN  # what such a check found, it found; that nothing is there it did not
-            newest[key] = Counted(read_at, owed if is_known or owed else None, hazards if is_known or hazards else None)
+            found = (owed if is_known or owed else None, hazards if is_known or hazards else None)
+            newest[key] = Counted(read_at, *((None, None) if is_expired(until, now) else found))
     waiting = Schedule.objects.filter(waiting_since__isnull=False).values_list("pipeline_id", "waiting_since")
     waits = {key: since for key, since in waiting if key in names}
     one = ("pipeline",)
 
     owes = [((names[key],), float(found.owed)) for key, found in newest.items() if found.owed is not None]
     wrong = [((names[key],), float(found.hazards)) for key, found in newest.items() if found.hazards is not None]
-    says = "Events lost and not acknowledged, as the newest check found. No series where that check could not tell."
+    says = "Events lost and not acknowledged, as the newest check found. No series where that check cannot tell."
     yield Measure("owed_events", says, one, owes)
-    says = "Premature entries and duplicates, as the newest check found. No series where that check could not tell."
+    says = "Premature entries and duplicates, as the newest check found. No series where that check cannot tell."
     yield Measure("hazards", says, one, wrong)
     ages = [((names[key],), (now - found.read_at).total_seconds()) for key, found in newest.items()]
     yield Measure("audit_age_seconds", "Since the record was last read.", one, ages)

@@ -35,6 +35,7 @@ from recovery_api.models import (
 from recovery_api.selectors.audits import audit_readings
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import source_spelling
+from recovery_api.selectors.lanes import lanes_asked
 from recovery_api.selectors.ledger import ledger_items_open
 from recovery_api.selectors.omissions import stands
 from recovery_api.selectors.plans import approval_until
@@ -98,7 +99,7 @@ def purge_check(source: Source, below: str) -> PurgeAnswer:
         .select_related("source", "sink")
         .order_by("name")
     )
-    audits = {one.pk: _audits(one) for one in pipelines}
+    audits = {one.pk: _audits(one, frontier) for one in pipelines}
     lanes = [_lane(source, lane, at, pipelines, audits, now) for lane, at in sorted(frontier.items())]
     answer = next(one for one in Answer if one in {lane.answer for lane in lanes})
     return PurgeAnswer(source.name, answer, lanes, now)
@@ -159,10 +160,15 @@ def _transaction(
     return text, says
 
 
-def _audits(pipeline: Pipeline) -> list[Audit]:
-    """Those that are not void, newest reading first."""
+def _audits(pipeline: Pipeline, lanes: Iterable[str]) -> list[Audit]:
+    """Those that are not void, newest reading first, with what is looked at of these lanes alone."""
     found = Audit.objects.filter(pipeline=pipeline, void_since__isnull=True)
-    return list(found.order_by("-record_read_at").defer("findings", "weaknesses", "says")[:AUDITS_LOOKED_AT])
+    asked = lanes_asked("status", "given", "history", "late", "lowest_says", of=lanes)
+    newest = found.order_by("-record_read_at").defer("findings", "weaknesses", "says", "lanes")
+    audits = list(newest.annotate(asked=asked)[:AUDITS_LOOKED_AT])
+    for audit in audits:
+        audit.lanes = audit.asked
+    return audits
 
 
 def _owing(pipeline: Pipeline, lane: str, audits: Sequence[Audit], now: datetime) -> Owing:
@@ -208,6 +214,7 @@ def _look(pipeline: Pipeline, audit: Audit, lane: str) -> Look | None:
         status == Status.UNKNOWN,
         _lowest(pipeline, audit, lane),
         tuple(row.get("given") or ()),
+        audit.evidence_until,
     )
 
 

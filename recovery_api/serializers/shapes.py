@@ -152,7 +152,8 @@ class StatusShape(serializers.Serializer):
 
 class LaneShape(serializers.Serializer):
     lane = serializers.CharField()
-    status = maybe(serializers.CharField)
+    status = maybe(serializers.CharField, help_text="As it reads now: unknown once its evidence expired.")
+    status_found = maybe(serializers.CharField)
     frontier = maybe(serializers.CharField, help_text="Judged up to here, in the source's spelling.")
     safe_frontier = maybe(Anything, help_text="`says`, its `ground`, and whom it waits for.")
     head = maybe(serializers.CharField)

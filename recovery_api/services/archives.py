@@ -45,8 +45,8 @@ def archive_record(pipeline: Pipeline, audit: Audit, parts: Iterable[Part], toke
     return True
 
 
-def archive_expire(now: datetime, delete: Callable[[str, str], None]) -> int:
-    """How many files went because their time was over. `delete` takes one away, by place and name; that it is away already is
+def archive_expire(now: datetime, delete: Callable[[str, str, int], None]) -> int:
+    """How many files went because their time was over. `delete` takes one away, by place, name and size; that it is away already is
     no error.
 
     What an open item needs stays, for as long as it does. Raises: what `delete` raises where a file cannot be deleted; its
@@ -59,7 +59,7 @@ def archive_expire(now: datetime, delete: Callable[[str, str], None]) -> int:
             for row in parts_expired(now).filter(pipeline=pipeline_id, place=place)[:AT_ONCE]:
                 if not is_at_hand(url := place_url(row)):
                     break
-                delete(url, row.file)
+                delete(url, row.file, row.bytes)
                 row.gone_at, row.gone_because = now, EXPIRED
                 row.save(update_fields=["gone_at", "gone_because"])
                 count += 1

@@ -18,6 +18,7 @@ from recovery_api.models import Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
 from recovery_api.rows import event_as_row
 from recovery_api.schema import operation
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, TextList
@@ -173,11 +174,12 @@ class IncidentPostMortem(ApiView):
     )
     def get(self, request: Request, incident_id: str) -> Response:
         incident = incident_get(incident_id)
-        text = post_mortem_markdown(incident)
+        now = now_get()
+        text = post_mortem_markdown(incident, now)
         return answer(
             {
                 "incident": incident_as_row(incident),
-                "figures": figures_as_row(incident_figures(incident)),
+                "figures": figures_as_row(incident_figures(incident, now)),
                 "markdown": text,
                 "html": post_mortem_html(incident, text),
             }

@@ -235,9 +235,10 @@ class PipelineFrontiers(ApiView):
         tag="pipelines",
     )
     def get(self, request: Request, name: str) -> Response:
-        status = pipeline_status(pipeline_get(name), now_get())
+        now = now_get()
+        status = pipeline_status(pipeline_get(name), now)
         row = status_as_row(status)
-        lanes = lanes_as_rows(status.audit) if status.audit else []
+        lanes = lanes_as_rows(status.audit, now) if status.audit else []
         return answer({**{key: row[key] for key in ("name", "audit", "audited_at", "is_stale")}, "lanes": lanes})
 
 

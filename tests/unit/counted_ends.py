@@ -74,6 +74,7 @@ class CountedEnd:
                 "entry": pa.array(numbers),
                 "key": pa.array([f"k{number}" for number in numbers.tolist()]) if "key" in names else None,
                 "admitted_in": pa.array(numbers),
+                "event_id": pa.array(numbers).cast(pa.string()),
             }
             types = {field.name: field.type for field in schema}
             columns = [held[name] if name in held else pa.nulls(len(numbers), types[name]) for name in names]

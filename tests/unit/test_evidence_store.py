@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from recovery_api.domain.archives import Part
 from recovery_api.domain.coordinates import INT64_MAX, INT64_MIN, Coordinate
-from recovery_api.domain.errors import AccessDenied, BadInput, EvidenceGone, EvidenceUnwritable
+from recovery_api.domain.errors import AccessDenied, BadInput, EvidenceGone, EvidenceUnwritable, Unsuitable
 from recovery_api.domain.evidence_places import (
     Stored,
     Written,
@@ -24,12 +25,25 @@ from recovery_api.domain.evidence_places import (
     uri_of,
     url_below,
     url_of,
+    url_split,
     written_from_row,
 )
-from tests.buckets import ENVIRONMENT, KEYS, Bucket, bucket_served, refusing
+from tests.buckets import BUCKET, ENVIRONMENT, KEYS, Bucket, bucket_served, refusing
 from workers.connectors.readings import CoordinateRange
+from workers.connectors.rows import entry_make
 from workers.evidence import places, schemas
-from workers.evidence.places import object_remove, objects_list, place_remove, store_probe
+from workers.evidence.archive.files import file_of, file_remove, file_renew
+from workers.evidence.archive.parts import ARCHIVED, PartUnusable, PartWriter, files_missing, part_check, part_read
+from workers.evidence.places import (
+    PUT_MOST,
+    object_get,
+    object_put,
+    object_remove,
+    objects_list,
+    objects_sizes,
+    place_remove,
+    store_probe,
+)
 from workers.evidence.store import (
     FINDINGS,
     PUT_BYTES,
@@ -137,6 +151,45 @@ def test_a_part_half_written_altered_or_gone_is_never_read(store: Store) -> None
     assert "is not what was written there" in told(), "a whole part of another attempt is not this one"
     store.forget(written)
     assert "it is not there" in told() and "a-secret" not in told() and "env:" not in told()
+
+
+def test_no_object_is_sent_in_pieces_that_the_store_puts_together(store: Store, bucket: Bucket) -> None:
+    most = os.urandom(PUT_MOST)
+    object_put(store.url, "whole", most)
+    assert object_get(store.url, "whole") == most
+    if place_parse(store.url).is_folder:
+        return
+    with pytest.raises(Unsuitable, match="9,437,185 bytes.*9,437,184"):
+        object_put(store.url, "more", most + b"x")
+    assert [name for name, _ in objects_list(store.url)] == ["whole"]
+    assert not bucket.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads")
+
+
+def test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole(store: Store, tmp_path: Path) -> None:
+    """24 MiB are real. What no compression makes smaller is put as several objects."""
+    large = os.urandom(PUT_MOST + 2**20).hex()  # as text: half as many bytes again are left of it compressed
+    rows = entry_make({"lane": "0", "position": 7, "ordinal": 0, "op": "insert", "key": "k", "content": f'"{large}"'})
+    writer = PartWriter(store.url)
+    writer.write(pa.Table.from_pylist([rows], schema=ARCHIVED))
+    file, size, digest = writer.close()
+    part = Part("0", None, Coordinate(100), 1, size, "", file, digest, "here", "mapped")
+    place, name = url_split(file)
+    assert size > PUT_MOST and size == sum(objects_sizes(place).values()), "nothing is there twice"
+    is_folder = place_parse(store.url).is_folder
+    assert set(objects_sizes(place)) == ({name} if is_folder else {name, f"{name}.1"})
+    part_check(part)
+    (read,) = part_read(part, ["content"])
+    assert read["content"][0].as_py() == f'"{large}"'
+    assert files_missing([part]) == 0 and {file_of(one) for one in objects_sizes(place)} == {name}
+    if not is_folder:
+        second = object_get(place, f"{name}.1")
+        object_remove(place, f"{name}.1")
+        assert files_missing([part]) == 1
+        with pytest.raises(PartUnusable):
+            part_check(part)
+        object_put(place, f"{name}.1", second)
+    file_renew(place, name, size), file_remove(place, name, size)
+    assert objects_list(place) == []
 
 
 def test_a_repeated_attempt_takes_nothing_from_the_first(store: Store) -> None:

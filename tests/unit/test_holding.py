@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,22 @@ from hypothesis import strategies as st
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.evidence_places import stored_make
+from recovery_api.domain.identity import NO_REUSE, IdType, Lifetime
 from tests.unit.counted_ends import CountedEnd, spec_of
-from workers.connectors.readings import CoordinateRange
+from workers.connectors.readings import CoordinateRange, RecordIds, SourceIds
+from workers.evidence import schemas
 from workers.evidence.batch import rows_digest
 from workers.evidence.canonical import batch_digest, entry_digests
 from workers.evidence.cutting import ROWS_A_RANGE
-from workers.evidence.holding import cuts_find, stretches_held
+from workers.evidence.holding import cuts_find, history_held, stretches_held
+from workers.evidence.ids import history_stage, ids_judge
+from workers.evidence.kernel import fold
+from workers.evidence.kernel.ids import HISTORY_IDS
 from workers.evidence.ranges import MeetSpec, range_judge
 from workers.evidence.schemas import FINDING
 from workers.evidence.store import FINDINGS, rows_read
+from workers.spark.meet_ids import HISTORY
+from workers.spark.tasks import InProcess
 
 MIB = 2**20
 TASK_BYTES = 256 * MIB
@@ -61,6 +70,59 @@ def test_the_stretches_follow_one_another_and_end_where_the_range_does(tmp_path:
     assert (held[0].range_.low, held[-1].range_.high) == (range_.low, range_.high)
     assert all(one.range_.high == two.range_.low for one, two in pairwise(held))
     assert sum(one.history.num_rows for one in held) == 30_000
+
+
+@pytest.mark.parametrize("shuffle", [None, 7])
+def test_a_history_by_id_is_staged_in_stretches_and_says_what_it_says_as_a_whole(
+    tmp_path: Path, shuffle: int | None
+) -> None:
+    rows, shown, told = 50_000, [], []
+    for name, more in (("whole", {}), ("cut", {"rows_a_range": 20_000})):
+        spec = spec_of(rows, 0, tmp_path / name, shuffle, earlier={"0": Coordinate(1_000)}, **more)
+        staged = history_stage(spec, 0, IdType.BIGINT)
+        stored = stored_make(spec.evidence, staged.pop("staged"))
+        shown.append(rows_read(stored, stored.of(HISTORY), HISTORY_IDS).sort_by("position"))
+        told.append((fold(staged["blocks"]), staged["history"], staged["earlier"], staged["strange"]))
+    assert shown[0].equals(shown[1]) and told[0] == told[1]
+    assert shown[0].num_rows == told[0][1]["count"] == rows
+    held = [history.num_rows for history, _ in history_held(spec, spec.ranges[0])]
+    assert len(held) >= 5 and sum(held) == rows and max(held) <= 16_000
+
+
+class CountedIds(CountedEnd):
+    """The same record, that knows the ids alone."""
+
+    kind, needs_order, options = "counted", False, {NO_REUSE: True}
+
+    def read_ids(self, reading: Any, part: int, parts: int) -> Iterator[pa.RecordBatch]:
+        whole = CoordinateRange("0", None, None)
+        for batch in self._batches(whole, ["event_id"], schemas.HISTORY) if part == 0 else ():
+            yield batch.append_column("is_accepted", pa.array([True] * batch.num_rows))
+
+    def _not_asked(self, *_: Any) -> Any:
+        raise AssertionError("a record of ids is asked for its ids alone")
+
+    test = capability = said = undisciplined_paths = hold_snapshot = _not_asked
+
+
+def test_what_is_matched_by_id_is_the_same_whether_a_range_is_held_whole_or_in_stretches(tmp_path: Path) -> None:
+    found = []
+    for name, more in (("whole", {}), ("cut", {"rows_a_range": 5_000})):
+        spec = spec_of(20_000, 97, tmp_path / name, **more)
+        ids = RecordIds(IdType.BIGINT, Lifetime(None), datetime(2026, 3, 1, tzinfo=UTC))
+        spec = replace(
+            spec,
+            source=CountedIds(20_000),  # type: ignore[arg-type]
+            sink=CountedIds(20_000, 97),  # type: ignore[arg-type]
+            source_reading=replace(spec.source_reading, ids=SourceIds(IdType.BIGINT)),
+            sink_reading=replace(spec.sink_reading, ids=ids),
+        )
+        judged = ids_judge(InProcess(), spec, {}, {}).summaries
+        stored = stored_make(spec.evidence, (row for one in judged for row in one.get("written", ())))
+        rows = rows_read(stored, stored.of(FINDINGS), FINDING)
+        found.append((fold(one["counts"] for one in judged), judged[0]["history"], judged[0]["batch_digest"], rows))
+    assert found[0] == found[1]
+    assert (found[0][0].lost_journal, found[0][0].obligations_journal) == (20_000 // 97, 20_000)
 
 
 class OneCoordinate(CountedEnd):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
@@ -44,17 +45,25 @@ def test_first_owed_is_the_first_reading_after_the_last_clean_one_before_it_was_
         read(50, Status.EXACTLY_ONCE),
         read(0, Status.HAZARD, 1, 7, pipeline="another"),
     ]
-    found = pipeline_figures("mail", readings[::-1], THREE)
+    found = pipeline_figures("mail", readings[::-1], THREE, at(99))
     assert (found.last_clean_at, found.first_owed_at, found.well_at) == (at(-20), at(-10), at(40))
     assert (found.owed_at_most, found.hazards_at_most) == (44, 0)
     assert found.well_words == "exactly once at f, given …"
 
 
+def test_well_again_is_told_with_what_expired_since() -> None:
+    well = replace(read(40, Status.EXACTLY_ONCE), evidence_until=at(90))
+    readings = [read(-10, Status.OWED, 3), well]
+    assert pipeline_figures("mail", readings, THREE, at(89)).well_words == "exactly once at f"
+    later = pipeline_figures("mail", readings, THREE, at(90))
+    assert later.well_words == "exactly once at f then; now unknown (evidence expired)" and later.well_at == at(40)
+
+
 def test_what_came_back_after_it_was_well_is_not_well() -> None:
     readings = [read(-10, Status.OWED, 3), read(10, Status.EXACTLY_ONCE), read(20, Status.OWED, 1)]
-    assert pipeline_figures("mail", readings, THREE).well_at is None
-    assert pipeline_figures("mail", readings[:2], THREE).well_at == at(10)
-    untouched = pipeline_figures("mail", [read(-10, Status.EXACTLY_ONCE), read(5, Status.UNKNOWN)], THREE)
+    assert pipeline_figures("mail", readings, THREE, at(99)).well_at is None
+    assert pipeline_figures("mail", readings[:2], THREE, at(99)).well_at == at(10)
+    untouched = pipeline_figures("mail", [read(-10, Status.EXACTLY_ONCE), read(5, Status.UNKNOWN)], THREE, at(99))
     assert untouched.first_owed_at is None and untouched.well_at is None
 
 

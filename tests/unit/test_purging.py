@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ def said(looks: Sequence[Look], below: int = 50, **more: Any) -> Said:
 
 def test_what_a_fresh_audit_found_clear_may_go() -> None:
     assert said([look(1, 50)]).answer is Answer.YES
+    lasts = replace(look(1, 50), evidence_until=NOW + dt.timedelta(seconds=1))
+    assert said([lasts]).answer is Answer.YES
 
 
 @pytest.mark.parametrize(
@@ -38,8 +41,9 @@ def test_what_a_fresh_audit_found_clear_may_go() -> None:
         [look(16, 50)],
         [look(1, 50, unknown=True)],
         [look(5, 50), look(1, 10, unknown=True)],
+        [replace(look(5, 50), evidence_until=NOW)],
     ],
-    ids=["no audit", "not so far", "superseded", "stale", "unknown", "a later one could not tell"],
+    ids=["no audit", "not so far", "superseded", "stale", "unknown", "a later one could not tell", "expired"],
 )
 def test_without_evidence_it_is_unknown(looks: Sequence[Look]) -> None:
     found = said(looks)

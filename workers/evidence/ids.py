@@ -22,11 +22,13 @@ from recovery_api.domain.errors import Unsuitable
 from recovery_api.domain.evidence_places import NOTHING, Stored, stored_make
 from recovery_api.domain.grounds import came_late
 from recovery_api.domain.identity import NO_REUSE, Identity, IdType, id_type_meet
+from recovery_api.domain.ledger.blocks import fingerprint_join
 from workers.connectors.protocols.record import IdRecord
-from workers.connectors.readings import LateRows, RecordIds, SourceIds, Width
+from workers.connectors.readings import LateRows, RecordIds, SourceIds
 from workers.evidence import schemas
 from workers.evidence.canonical import batch_digest_add
 from workers.evidence.grounds import Earlier, history_fingerprint, late_summary
+from workers.evidence.holding import history_held
 from workers.evidence.kernel import ids as kernel
 from workers.evidence.ranges import MeetSpec
 from workers.evidence.store import FINDINGS, objects_forget, part_write, rows_read
@@ -67,7 +69,8 @@ def ids_judge(
         staged = tasks_run(session, count + shares, _stage(spec, id_type, shares))
         staged_at = stored_make(spec.evidence, (row for one in staged for row in one["staged"]))
         ranges, entries = staged[:count], staged[count:]
-        rows = sum(one["counts"]["history_rows"] for one in ranges) + sum(one["rows"] for one in entries)
+        events = sum(counts["history_rows"] for one in ranges for counts in one["blocks"])
+        rows = events + sum(one["rows"] for one in entries)
         unreadable = sum(one["unreadable"] for one in entries)
         lane = spec.ranges[0].lane
         question = _question(
@@ -88,7 +91,8 @@ def ids_judge(
         first_repeated=_few(one for each in met.sets for one in each["repeated"]),
         shown_until=_shown_until(record, [one["oldest_lost_us"] for one in met.sets]),
     )
-    return IdsJudged([*summaries, _of_no_range(lane, met.sets, unreadable)], identity)
+    more = [_apart(lane, counts) for one in ranges for counts in one["blocks"][1:]]
+    return IdsJudged([*summaries, *more, _of_no_range(lane, met.sets, unreadable)], identity)
 
 
 def ids_check(spec: MeetSpec) -> tuple[IdType, RecordIds]:
@@ -143,28 +147,29 @@ def _stage(
 
 
 def history_stage(spec: MeetSpec, index: int, id_type: IdType) -> dict[str, Any]:
-    """One range of the history, staged; its counts and fingerprints."""
+    """One range of the history, staged; the counts of each stretch of it that was held at once, and its fingerprints."""
     range_ = spec.ranges[index]
-    question = spec.questions[range_.lane]
+    question, earlier = spec.questions[range_.lane], spec.earlier.get(range_.lane)
+    told: dict[str, Any] = {"staged": [], "blocks": [], "strange": []}
+    now, then = fingerprint_join(), fingerprint_join()
     late = LateRows(question.frontier)
-    batches = spec.source.source().read_history(
-        spec.source_reading, range_, Width.FULL, with_key=question.scope is not None, late=late
-    )
-    history = pa.Table.from_batches(counted(batches, spec.most_rows), schema=schemas.HISTORY)
-    table, counts, strange = kernel.history_prepare(question, history, id_type, index)
-    written = part_write(spec.evidence, HISTORY, index, table)
-    summary: dict[str, Any] = {
-        "staged": [one.as_row() for one in written],
-        "counts": counts,
-        "strange": strange,
-        "history": history_fingerprint(history, question.frontier),
-    }
-    if range_.lane in spec.earlier:
-        summary["earlier"] = history_fingerprint(history, spec.earlier[range_.lane])
+    for history, seen in history_held(spec, range_):
+        table, counts, strange = kernel.history_prepare(question, history, id_type, index)
+        told["staged"] += [one.as_row() for one in part_write(spec.evidence, HISTORY, index, table)]
+        told["blocks"].append(counts)
+        told["strange"] += strange[: kernel.EXAMPLES - len(told["strange"])]
+        now = fingerprint_join(now, history_fingerprint(history, question.frontier))
+        if earlier is not None:
+            then = fingerprint_join(then, history_fingerprint(history, earlier))
+        late.count, late.written_since = late.count + seen.count, late.written_since + seen.written_since
+        late.first += seen.first
+    told["history"] = now
+    if earlier is not None:
+        told["earlier"] = then
     if late.first:
         first = [(one.position, one.ordinal) for one in late.first]
-        summary["late"] = {"count": late.count, "written_since": late.written_since, "first": first}
-    return summary
+        told["late"] = {"count": late.count, "written_since": late.written_since, "first": first}
+    return told
 
 
 def record_stage(spec: MeetSpec, share: int, shares: int, id_type: IdType) -> dict[str, Any]:
@@ -199,7 +204,7 @@ def _summary(spec: MeetSpec, index: int, staged: dict[str, Any], written: dict[s
     return {
         "lane": spec.ranges[index].lane,
         "written": written["written"] if written else [],
-        "counts": staged["counts"],
+        "counts": staged["blocks"][0],
         "findings": written["findings"] if written else 0,
         "batch_count": written["batch"] if written else 0,
         "batch_digest": written["digest"] if written else batch_digest_add(),
@@ -216,14 +221,20 @@ def _of_no_range(lane: str, sets: list[dict[str, Any]], unreadable: int) -> dict
         for name, count in one["counts"].items():
             counts[name] = counts.get(name, 0) + count
     stranded = counts.pop("stranded", 0)
+    counted_here = {"duplicate_payloads": 0, **counts, "ids_unreadable": unreadable}
+    return _apart(lane, counted_here) | {"stranded": stranded}
+
+
+def _apart(lane: str, counts: dict[str, int]) -> dict[str, Any]:
+    """Counts beside those of ranges: of ids, or of a further stretch of a range whose findings stand with the range."""
     return {
         "lane": lane,
-        "counts": {"duplicate_payloads": 0, **counts, "ids_unreadable": unreadable},
+        "counts": counts,
         "findings": 0,
         "batch_count": 0,
         "batch_digest": batch_digest_add(),
         "history": {},
-        "stranded": stranded,
+        "stranded": 0,
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from recovery_api.domain.errors import AccessDenied, EvidenceGone, EvidenceUnwritable, FencepostError
+from recovery_api.domain.errors import AccessDenied, EvidenceGone, EvidenceUnwritable, FencepostError, Unsuitable
 from recovery_api.domain.evidence_places import SECRETS, Place, place_parse, uri_of
 from workers.connectors.credentials import credential_resolve
 from workers.evidence.folder import folder_error, folder_probe
@@ -26,12 +26,18 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5, 60
 ATTEMPTS = 4
 """Of one request to a bucket, each later than the one before; then it is an error that may pass."""
 
+PUT_MOST = 9 * 2**20
+"""Of an object in a bucket. From 10 MiB on Arrow sends pieces, which the store puts together when all are there."""
+
 _buckets: dict[tuple[int, str, str], S3FileSystem] = {}
 
 
 def object_put(url: str, name: str, body: bytes | memoryview) -> None:
-    """Raises: EvidenceUnwritable; AccessDenied."""
+    """Raises: EvidenceUnwritable; AccessDenied; Unsuitable where it is larger than one PUT to a bucket may be."""
     place = place_parse(url)
+    if not place.is_folder and len(body) > PUT_MOST:
+        problem = f"{name} has {len(body):,} bytes, and one object in a bucket holds {PUT_MOST:,} at most"
+        raise Unsuitable(uri_of(url), problem, "Keep evidence in a folder, or make single rows smaller.")
     if place.is_folder:
         try:
             _folder_put(Path(place.path), name, body)

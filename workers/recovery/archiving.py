@@ -33,12 +33,13 @@ from recovery_api.selectors.archives import (
     source_mapping,
 )
 from recovery_api.services.archives import archive_expire, archive_joined, archive_record
+from workers.evidence.archive.files import file_of, file_remove, file_renew
 from workers.evidence.archive.joining import parts_join
 from workers.evidence.archive.looking import gone_rows
 from workers.evidence.archive.parts import PartUnusable, files_missing
 from workers.evidence.archive.writing import Request, Written, archive_write
 from workers.evidence.batch import batch_of_part
-from workers.evidence.places import object_remove, object_renew, objects_list
+from workers.evidence.places import object_remove, objects_list
 from workers.evidence.ranges import EndSpec
 from workers.evidence.read import Evidence
 from workers.evidence.schemas import FINDING
@@ -109,7 +110,7 @@ def archive_discard(parts: list[Part]) -> None:
     """Takes away files that no row tells of. What cannot be deleted now goes with a later audit."""
     for part in parts:
         with contextlib.suppress(FencepostError):
-            object_remove(*url_split(part.file))
+            file_remove(*url_split(part.file), part.bytes)
 
 
 def archived_lane_says(found: Evidence, archived: Archived) -> list[str]:
@@ -147,7 +148,7 @@ def archive_sweep(now: datetime) -> int:
     """
     gone = 0
     try:
-        gone = archive_expire(now, object_remove)
+        gone = archive_expire(now, file_remove)
         archive_join(now)
     except FencepostError as error:
         logger.warning("files of the archive could not be taken away or joined: %s", error)
@@ -190,7 +191,7 @@ def _joined(rows: list[ArchivePart], run: list[Part], url: str, now: datetime) -
         return False
     crash_point(Point.ARCHIVE_JOINED)
     for part in run:  # its day begins now
-        object_renew(*url_split(part.file))
+        file_renew(*url_split(part.file), part.bytes)
     if not archive_joined(rows, made, now):
         archive_discard([made])
         return False
@@ -254,5 +255,5 @@ def _left_behind_remove(pipeline: Pipeline) -> None:
     known = set(ArchivePart.objects.filter(pipeline=pipeline, gone_at__isnull=True).values_list("file", flat=True))
     with contextlib.suppress(FencepostError):
         for name, changed_at in objects_list(url):
-            if name not in known and time.time() - changed_at > LEFT_BEHIND_SECONDS:
+            if file_of(name) not in known and time.time() - changed_at > LEFT_BEHIND_SECONDS:
                 object_remove(url, name)

@@ -125,7 +125,8 @@ def _of_record(
         return
     for alert in (Alert.OWED, Alert.HAZARD):
         cause = OF_OUTCOMES[alert]
-        showing = [one for one in known if alert in OUTCOMES[one.reading.status].opens]
+        opening = [one for one in known if alert in OUTCOMES[one.reading.status].opens]
+        showing = [one for one in opening if not _is_expired(one, now)]
         if showing:
             worst = max(showing, key=lambda one: one.reading.read_at)
             number = sum(one.hazards if alert is Alert.HAZARD else one.owed for one in showing)
@@ -146,7 +147,7 @@ def _of_record(
             alert is Alert.OWED and of.sla and of.last_read_at and of.waiting_since and now - of.waiting_since > of.sla
         ):
             yield _make(of, cause, True, of.last_read_at, _late(of, "", now), since=of.waiting_since + of.sla)
-        elif alert in OUTCOMES[newest.reading.status].resolves:
+        elif not opening and alert in OUTCOMES[newest.reading.status].resolves:
             yield _make(
                 of,
                 cause,
@@ -155,7 +156,12 @@ def _of_record(
                 evidence=f"audit:{newest.audit}",
                 is_conclusive=newest.is_of_recovery,
             )
-    yield from _unknown(of, newest, now)
+    yield from _unknown(of, known, newest, now)
+
+
+def _is_expired(seen: ReadingSeen, now: datetime) -> bool:
+    """It shows nothing any more, and that takes nothing back."""
+    return is_expired(seen.reading.evidence_until, now)
 
 
 def _is_past_sla(of: PipelineNow, now: datetime) -> bool:
@@ -178,15 +184,17 @@ def _late(of: PipelineNow, says: str, now: datetime) -> str:
     return f"{says} {waits}".strip()
 
 
-def _unknown(of: PipelineNow, newest: ReadingSeen, now: datetime) -> Iterator[Observed]:
+def _unknown(of: PipelineNow, known: Sequence[ReadingSeen], newest: ReadingSeen, now: datetime) -> Iterator[Observed]:
+    """A reading that expired is unknown, although a newer one stands that did not reach as far."""
     reading = newest.reading
+    expired = [one for one in known if _is_expired(one, now)]
     if reading.status is Status.UNKNOWN:
         yield _make(of, Cause.UNKNOWN, True, reading.read_at, reading.says, evidence=f"audit:{newest.audit}")
-    elif reading.evidence_until is not None and is_expired(reading.evidence_until, now):
-        says = (
-            f"The evidence of the last check may be gone since {reading.evidence_until:%Y-%m-%d %H:%M} UTC. Audit it."
-        )
-        yield _make(of, Cause.UNKNOWN, True, now, says, evidence=f"audit:{newest.audit}", since=reading.evidence_until)
+    elif expired:
+        last = max(expired, key=lambda one: one.reading.read_at)
+        since = last.reading.evidence_until
+        says = f"The evidence of the last check may be gone since {since:%Y-%m-%d %H:%M} UTC. Audit it."
+        yield _make(of, Cause.UNKNOWN, True, now, says, evidence=f"audit:{last.audit}", since=since)
     elif Alert.UNKNOWN in OUTCOMES[reading.status].resolves:
         yield _make(of, Cause.UNKNOWN, False, reading.read_at, evidence=f"audit:{newest.audit}")
 
@@ -209,18 +217,21 @@ def _headroom(of: PipelineNow, known: Sequence[ReadingSeen], now: datetime) -> I
     """*Unknown* tells nothing. What is gone is low no longer: it has an alert of its own."""
     if of.headroom not in (Standing.OK, *HEADROOM):
         return
-    is_owed = any(one.owed for one in known)
+    owing = [one for one in known if one.owed]
+    is_told = any(not _is_expired(one, now) for one in owing)
     for standing, cause in HEADROOM.items():
         is_shown = of.headroom is standing
         until = f" Somebody must have decided by {of.decide_by:%Y-%m-%d %H:%M} UTC." if of.decide_by else ""
-        owed = " Events are owed." if is_owed else " Nothing is known to be owed; it holds if the relay stopped now."
+        owed = " Nothing is known to be owed; it holds if the relay stopped now."
+        if owing:
+            owed = " Events are owed." if is_told else " Events were owed when that could last be told."
         yield _make(
             of,
             cause,
             is_shown,
             now,
             f"{cause.means}{until}{owed}" if is_shown else "",
-            severity=Severity.CRITICAL if is_owed else None,
+            severity=Severity.CRITICAL if owing else None,
             is_conclusive=standing is Standing.LOW and of.headroom is Standing.GONE,
         )
 

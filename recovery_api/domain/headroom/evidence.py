@@ -100,6 +100,28 @@ def word_read(word: str, until: datetime | None, now: datetime) -> str:
     return EXPIRED if is_expired(until, now) else word
 
 
+def lanes_read(lanes: Mapping[str, Any], until: datetime | None, now: datetime) -> Mapping[str, Any]:
+    """A verdict's lanes as they read now: each is unknown once the whole is, and says what was found.
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    >>> lanes_read({"0": {"status": "owed", "says": ["Owed at 9."]}}, noon, noon)["0"]["status"]
+    'unknown'
+    """
+    if until is None or not is_expired(until, now):
+        return lanes
+    return {
+        lane: {
+            **row,
+            "status": Status.UNKNOWN.value,
+            "status_found": row.get("status"),
+            "is_expired": True,
+            "says": [expired_says(until, " ".join(row.get("says") or []))],
+        }
+        for lane, row in lanes.items()
+    }
+
+
 def exit_code_read(word: str, until: datetime | None, now: datetime) -> int:
     """As the table of outcomes has it; unknown once its evidence has expired."""
     return EXIT_UNKNOWN if is_expired(until, now) else OUTCOMES[word].exit_code

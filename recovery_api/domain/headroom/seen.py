@@ -203,7 +203,10 @@ def _room(
     if wal_per_hour is None:
         return unknown(Forgets.SLOT, f"{says} How fast WAL grows is not known: two audits show it.")
     if wal_per_hour <= 0:
-        return unknown(Forgets.SLOT, f"{says} No WAL was seen to grow: that says nothing of when it ends.")
+        return unknown(
+            Forgets.SLOT,
+            f"{says} No WAL was seen to grow: at that rate it lasts without limit, which nothing promises.",
+        )
     grows = f" At most {round(wal_per_hour):,} bytes an hour come in."
     if slot.room_bytes is not None:
         return by_room(Forgets.SLOT, slot.room_bytes, wal_per_hour, read_at, f"{says}{grows}")

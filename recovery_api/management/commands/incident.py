@@ -14,6 +14,7 @@ from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import event_lines
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
 from recovery_api.rows import event_as_row
+from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
@@ -77,7 +78,7 @@ class Command(FencepostCommand):
 
     def _show(self, now: datetime, options: dict[str, Any]) -> Shown:
         incident = incident_get(options["incident"])
-        row, figures = incident_as_row(incident), figures_as_row(incident_figures(incident))
+        row, figures = incident_as_row(incident), figures_as_row(incident_figures(incident, now_get()))
         lines = [f"  {name.replace('_', ' ')}: {value}" for name, value in figures.items() if name != "pipelines"]
         return Shown({**row, "figures": figures}, [*incident_lines(row), *lines])
 
@@ -101,6 +102,6 @@ class Command(FencepostCommand):
 
     def _post_mortem(self, now: datetime, options: dict[str, Any]) -> Shown:
         incident = incident_get(options["incident"])
-        text = post_mortem_markdown(incident)
+        text = post_mortem_markdown(incident, now_get())
         shown = post_mortem_html(incident, text) if options["html"] else text
         return Shown({"incident": str(incident.id), "text": shown}, shown.splitlines())

@@ -15,7 +15,14 @@ from recovery_api.management.auditing import audit_ask
 from recovery_api.management.base import DONE, FencepostCommand, Shown, subcommand_add
 from recovery_api.management.config import config_read, options_from_flags
 from recovery_api.management.ends import TEST_SECONDS, options_merge, report_code
-from recovery_api.management.lines import event_lines, pipeline_lines, report_lines, schedule_lines, status_lines
+from recovery_api.management.lines import (
+    event_lines,
+    pipeline_lines,
+    recovery_words,
+    report_lines,
+    schedule_lines,
+    status_lines,
+)
 from recovery_api.management.waiting import intent_await, intent_problem, wait_arguments
 from recovery_api.models import Intent, Sink, Source
 from recovery_api.rows import (
@@ -123,7 +130,7 @@ class Command(FencepostCommand):
         lines = [*pipeline_lines(body), *status_lines([body["status"]]), *schedule_lines(body["status"])]
         lines += [f"  plan {row['plan']}: {row['state'].replace('_', ' ')}, {row['created_at'][:19]}Z" for row in plans]
         if status.recovery:
-            lines.append(f"  recovery {status.recovery.id}: {status.recovery.outcome or status.recovery.state}")
+            lines.append(f"  recovery {status.recovery.id}: {recovery_words(body['recovery'])}")
         lines.append(f"  headroom {status_row['headroom']['headroom']}: {status_row['headroom']['short']}")
         lines.append(f"  its sink last passed its drills: {body['status']['drill_passed_at'] or 'never'}")
         return Shown(body, lines)

@@ -119,4 +119,89 @@ GUARDS = (
         "",
         ("tests/integration/pages/test_headroom_figures.py::test_what_happens_to_a_pipeline_ends_its_figure",),
     ),
+    Guard(
+        "a purge goes by a verdict whose evidence expired",
+        "recovery_api/domain/purging.py",
+        "is not None and is_expired(deciding.evidence_until, now)",
+        "is not None and False",
+        ("tests/unit/test_purging.py::test_without_evidence_it_is_unknown",),
+    ),
+    Guard(
+        "a scrape counts by a verdict whose evidence expired",
+        "recovery_api/selectors/metrics.py",
+        "*((None, None) if is_expired(until, now) else found)",
+        "*found",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "the overview counts by a verdict whose evidence expired",
+        "templates/overview.html",
+        "{% if one.audit and not one.is_expired %}{{ line.hazards|number }}",
+        "{% if one.audit %}{{ line.hazards|number }}",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "the page that sends does not say how long there is",
+        "dashboard/views/plans.py",
+        "if is_asked else None\n",
+        "if False else None\n",
+        (f"{ROWS}::test_approval_that_waits_is_shown_with_its_end_and_takes_nothing_away",),
+    ),
+    Guard(
+        "a lane of a verdict that expired reads as it was issued",
+        "recovery_api/domain/headroom/evidence.py",
+        "    if until is None or not is_expired(until, now):\n        return lanes\n",
+        "    if True:\n        return lanes\n",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "the page of a pipeline says of an expired verdict what the record holds",
+        "dashboard/views/lanes.py",
+        "audit.status if not is_expired(audit.evidence_until, now) else Status.UNKNOWN.value",
+        "audit.status",
+        (f"{EVIDENCE}::test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found",),
+    ),
+    Guard(
+        "the command names an expired recovery as it ended",
+        "recovery_api/management/lines.py",
+        '    if row["certificate_is_expired"]:\n        return look_of(EXPIRED).says\n',
+        "",
+        (f"{EVIDENCE}::test_certificate_carries_the_moment_and_its_digest_covers_it",),
+    ),
+    Guard(
+        "a post-mortem says of an expired reading that all is well",
+        "recovery_api/domain/incidents.py",
+        "if is_expired(well.evidence_until, now) else words",
+        "if False else words",
+        ("tests/unit/test_incidents.py::test_well_again_is_told_with_what_expired_since",),
+    ),
+    *(
+        Guard(
+            what,
+            "recovery_api/domain/alerts/pipelines.py",
+            here,
+            gone,
+            (
+                "tests/unit/alerts/test_expired.py::"
+                "test_what_is_owed_is_shown_until_its_evidence_expired_and_then_neither_shown_nor_taken_back",
+            ),
+        )
+        for what, here, gone in (
+            (
+                "an expired reading pages as owed",
+                "[one for one in opening if not _is_expired(one, now)]",
+                "opening",
+            ),
+            (
+                "an alert ends because its evidence expired",
+                "elif not opening and alert in OUTCOMES[newest.reading.status].resolves:",
+                "elif alert in OUTCOMES[newest.reading.status].resolves:",
+            ),
+            (
+                "a shallow reading hides that a deeper one expired",
+                "    elif expired:\n",
+                "    elif False:\n",
+            ),
+        )
+    ),
 )

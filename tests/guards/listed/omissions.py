@@ -35,7 +35,7 @@ GUARDS = (
     Guard(
         "files of the archive that became one go while somebody reads them",
         "workers/recovery/archiving.py",
-        "        object_renew(*url_split(part.file))\n",
+        "        file_renew(*url_split(part.file), part.bytes)\n",
         "        pass\n",
         (
             "tests/integration/recovery/test_archive_joining.py"

@@ -65,4 +65,42 @@ GUARDS = (
         '"workers/__init__.py"),\n',
         (f"{SHIPPING}::test_the_archive_alone_is_enough_for_every_task",),
     ),
+    Guard(
+        "a bucket is sent an object in pieces",
+        "workers/evidence/places.py",
+        "    if not place.is_folder and len(body) > PUT_MOST:\n",
+        "    if False:\n",
+        (f"{STORE}::test_no_object_is_sent_in_pieces_that_the_store_puts_together",),
+    ),
+    Guard(
+        "a file of the archive that is several objects counts as whole without one",
+        "workers/evidence/archive/parts.py",
+        "                sizes[file_of(name)] += size\n",
+        "                sizes[file_of(name)] = next((part.bytes for part in mine), size)\n",
+        (f"{STORE}::test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole",),
+    ),
+    Guard(
+        "an object of a large file stays when the file goes",
+        "workers/evidence/archive/files.py",
+        "    for one in _names(url, name, size):\n        object_remove(url, one)\n",
+        "    object_remove(url, name)\n",
+        (f"{STORE}::test_a_content_larger_than_one_object_is_archived_whole_and_goes_whole",),
+    ),
+    Guard(
+        "a history that is matched by id is held whole, whatever it is",
+        "workers/evidence/holding.py",
+        "int(HISTORY_TIMES * spec.rows_a_range)",
+        "2**62",
+        ("tests/unit/test_holding.py::test_a_history_by_id_is_staged_in_stretches_and_says_what_it_says_as_a_whole",),
+    ),
+    Guard(
+        "a stretch of a history that is matched by id is counted by nobody",
+        "workers/evidence/ids.py",
+        '    more = [_apart(lane, counts) for one in ranges for counts in one["blocks"][1:]]\n',
+        "    more: list[Any] = []\n",
+        (
+            "tests/unit/test_holding.py::"
+            "test_what_is_matched_by_id_is_the_same_whether_a_range_is_held_whole_or_in_stretches",
+        ),
+    ),
 )

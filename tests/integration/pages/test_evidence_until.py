@@ -17,6 +17,7 @@ from recovery_api.models import Audit, Pipeline, Plan, PlanState, Recovery, Reco
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.fleet import pipeline_status
 from recovery_api.selectors.fleet_pages import fleet_entries
+from recovery_api.selectors.metrics import measures
 from recovery_api.services.recoveries import recovery_finish
 from tests.integration.pages.headroom_world import (
     DAY,
@@ -42,6 +43,15 @@ RECORD = {
     "disk_free_bytes": None,
     "disk_growth_bytes_per_hour": None,
 }
+
+CURSOR = {"says": "42", "lost_behind": "0", "lost_beyond": "0", "judged": "window", "has_window": False}
+HOLDS = "the record holds everything committed"
+NOT_KNOWN = '<span class="quiet">?</span>'
+
+
+def counted(now: datetime) -> set[str]:
+    """Which figures of what the newest check found a scrape shows."""
+    return {one.name for one in measures(now) if one.name in ("owed_events", "hazards") and one.values}
 
 
 def command(name: str, *words: str) -> tuple[str, int]:
@@ -125,21 +135,34 @@ def test_pipeline_left_alone_with_its_relay_stopped_goes_through_all_of_it(sign_
 def test_verdict_that_expired_reads_unknown_everywhere_and_says_what_it_found(sign_in: Callable[..., Client]) -> None:
     pipeline, client = make(RECORD, stale_after_seconds=10 * DAY), sign_in("viewer")
     audited(pipeline, NOW - timedelta(hours=2), 10, 10, 0)
-    audit = audited(pipeline, NOW, 10, 10, 0)
+    audit = audited(pipeline, NOW, 10, 10, 0, {}, status="exactly_once", cursor=CURSOR, says=["Exactly once at 42."])
+    of_lanes = {"0": audit.lanes["0"], "1": audit.lanes["0"]}
+    Audit.objects.filter(pk=audit.pk).update(lanes=of_lanes)
     until = NOW + timedelta(hours=22)
     row = client.get(f"/api/v1/audits/{audit.pk}").json()
     assert (row["evidence_until"], row["is_expired"]) == (until.isoformat(), False), "from where the one before ended"
     assert (row["status"], row["status_found"], row["exit_code"]) == ("exactly_once", "exactly_once", 0)
+    assert counted(NOW) == {"owed_events", "hazards"}
     clock_stand(until - timedelta(seconds=1))
-    assert EXPIRED not in client.get("/").content.decode()
+    overview = client.get("/").content.decode()
+    assert EXPIRED not in overview and NOT_KNOWN not in overview
+    assert HOLDS in client.get(f"/audits/{audit.pk}/").content.decode()
     clock_stand(until)
     row = client.get(f"/api/v1/audits/{audit.pk}").json()
     assert (row["status"], row["status_found"], row["exit_code"]) == ("unknown", "exactly_once", 3)
+    of_audit, of_pipeline = row["lanes"]["1"], client.get("/api/v1/pipelines/mail/frontiers").json()["lanes"][1]
+    for lane in (of_audit, of_pipeline):
+        assert (lane["status"], lane["status_found"]) == ("unknown", "exactly_once")
+        assert "evidence expired" in lane["says"][0] and "When issued: Exactly once at 42." in lane["says"][0]
+    assert counted(until) == set(), "no figure of what nothing shows any more, and no zero"
     status = client.get("/api/v1/pipelines/mail/status").json()
     assert (status["status"], status["exit_code"], status["is_expired"]) == ("unknown", 3, True)
     for address in ("/", "/pipelines/mail/", f"/audits/{audit.pk}/"):
         page = client.get(address).content.decode()
         assert EXPIRED in page and "evidence expired at 2026-03-02 10:00:00 UTC" in page, address
+        assert HOLDS not in page, "what the record is said to hold is the verdict's word"
+        assert address == "/" or page.count(EXPIRED) >= 3, "each of its lanes says so"
+        assert address != "/" or page.count(NOT_KNOWN) == 2, "no zero of lost ones and of hazards"
     for asked, count in (("unknown", 1), ("exactly_once", 1)):  # of the first nobody knows from when it counts
         assert len(client.get(f"/api/v1/audits?status={asked}").json()["items"]) == count
     shown, code = command("pipelines", "list", "--check")
@@ -191,6 +214,9 @@ def test_certificate_carries_the_moment_and_its_digest_covers_it(sign_in: Callab
     assert body["certificate"]["evidence_until"] == body["evidence_until"] == until and not body["is_expired"]
     assert certificate_digest(body["certificate"]) == body["digest"]
     assert "evidence of its certificate lasts until 2026-03-02T10:00:00Z" in command("recovery", str(recovery.pk))[0]
+    of_recovery = f"recovery {recovery.pk}: "
+    assert of_recovery + "exactly once at f" in command("pipelines", "show", "mail")[0]
     clock_stand(NOW + timedelta(hours=22))
+    assert of_recovery + EXPIRED in command("pipelines", "show", "mail")[0]
     assert client.get(f"/recoveries/{recovery.pk}/certificate.json").json()["is_expired"]
     assert EXPIRED in client.get(f"/recoveries/{recovery.pk}/").content.decode()

@@ -82,8 +82,9 @@ def test_case_2_delivering_relay_lets_nothing_grow(sign_in: Callable[..., Client
     audited(pipeline, NOW - timedelta(hours=1), 910_000, 910_000, 90_000)
     audit = audited(pipeline, NOW, 1_000_000, 1_000_000, 90_000)
     owed(pipeline, audit, 90_000, NOW - timedelta(hours=14))
-    by_rest, by_command, _, code = told(sign_in("viewer"))
+    by_rest, by_command, page, code = told(sign_in("viewer"))
     assert moments(by_rest) == moments(by_command) == ("ok", 36_000, at(21, 30), at(21, 0))
+    assert "must start by 21:30 UTC; decide by 21:00 UTC" in page
     assert (by_rest["pace"]["is_delivering"], code) == (True, 0)
 
 
@@ -241,14 +242,16 @@ def test_approval_that_waits_is_shown_with_its_end_and_takes_nothing_away(sign_i
         "created_at": NOW,
         "digest": "d",
         "batch_count": 1,
-        "frontier": {"0": {}},
+        "frontier": {"0": {"position": "42", "ordinal": "0"}},
         "computed_at": NOW,
     }
     approved = {"approved_by": "grace", "approved_at": NOW, "approved_digest": "d"}
-    Plan.objects.create(pipeline=pipeline, state=PlanState.APPROVED, **written, **approved)
+    plan = Plan.objects.create(pipeline=pipeline, state=PlanState.APPROVED, **written, **approved)
     by_rest, by_command, page, code = told(sign_in("viewer"))
     assert moments(by_rest) == moments(by_command) == ("ok", 36_000, at(19, 36), at(19, 6))
     assert "holds until 2026-03-01 13:00 UTC" in page and code == 0
+    about_to_send = sign_in("viewer").get(f"/plans/{plan.pk}/").content.decode()
+    assert "10 h left; decide by 19:06 UTC" in about_to_send, "RC-50: the time left stands where somebody sends"
     with_it = pipeline_headroom(pipeline, NOW)
     assert (with_it.found.left, with_it.found.last_start) == (without.left, without.last_start)
     assert with_it.holds_until <= NOW + timedelta(hours=1)

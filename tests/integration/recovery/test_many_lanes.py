@@ -3,11 +3,15 @@ stays short, the troubled lanes first."""
 
 from __future__ import annotations
 
+import json
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -18,9 +22,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.views.lanes import LISTED_BRIEFLY
+from recovery_api.domain.coordinates import Coordinate
+from recovery_api.domain.frontiers import coordinate_as_row
 from recovery_api.management.lines import LANES, audit_lines
 from recovery_api.models import Audit, Pipeline, Plan
 from recovery_api.rows import audit_as_row
+from recovery_api.selectors.grounds import proven_by_lane
+from recovery_api.selectors.headroom_seen import audits_seen
+from recovery_api.selectors.purging import purge_check
 from recovery_api.services.audits import audit_request
 from recovery_api.services.ends import sink_create, source_create
 from recovery_api.services.pipelines import pipeline_create
@@ -30,6 +39,7 @@ from tests.integration.recovery.table_at_hand import memory_history_kind
 from tests.integration.recovery.world import run
 from tests.stateful.memory_source import HISTORIES, batch_of, commit
 from workers.connectors.sinks.memory import Memory
+from workers.recovery.ends import safe_from_row
 
 MANY, FEW, EVENTS = 200, 10, 5
 OWING = {"7": 3, "150": 1}
@@ -82,6 +92,45 @@ def audited_twice(pipeline: Pipeline) -> tuple[Audit, int]:
     return found, len(asked)
 
 
+def proven_before(newest: Audit) -> datetime:
+    """Audits of the days before, the newest first, by how far lane 7 was proven and what else was so. When the furthest that
+    counts was first found."""
+    said = [
+        (EVENTS, "c", {}),
+        (EVENTS, "c", {}),
+        (EVENTS + 4, "of another catalogue", {}),
+        (EVENTS + 4, "c", {"void_since": newest.finished_at}),
+        (1, "c", {"late": "1 row"}),
+        (EVENTS + 4, "c", {}),  # of before a late row was found
+    ]
+    found = []
+    for days, (reached, catalogue, so) in enumerate(said, 1):
+        lanes = json.loads(json.dumps(newest.lanes if days < 3 else {"7": newest.lanes["7"], "8": newest.lanes["8"]}))
+        for row in lanes.values():
+            at = coordinate_as_row(Coordinate(reached))
+            row["safe_frontier"] |= {"standing": "proven", "incarnation": "i", "catalogue": catalogue, "coordinate": at}
+        lanes["8"]["late"] = so.get("late")
+        found.append(audit_like(newest, newest.finished_at - timedelta(days=days), lanes, so.get("void_since")))
+    Audit.objects.bulk_create(found)
+    return found[1].finished_at
+
+
+def audit_like(newest: Audit, at: datetime, lanes: dict[str, Any], void_since: datetime | None) -> Audit:
+    fields = {one.attname: getattr(newest, one.attname) for one in Audit._meta.concrete_fields}
+    made = {"id": uuid4(), "intent_id": None, "is_standing": False, "void_since": void_since, "lanes": lanes}
+    made |= dict.fromkeys(("started_at", "finished_at", "record_read_at"), at)
+    return Audit(**fields | made)
+
+
+def taken(read: Callable[[], Any]) -> tuple[Any, int]:
+    """What it gives, and how much it held at most, in bytes."""
+    tracemalloc.start()
+    try:
+        return read(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 class Rows(HTMLParser):
     """The row headers of a page's tables, and how many sections it has."""
 
@@ -125,6 +174,16 @@ def test_two_hundred_lanes_are_audited_shown_and_recovered(
     few, many = lanes_make("few", FEW), lanes_make("many", MANY)
     (_, of_few), (found, of_many) = audited_twice(few), audited_twice(many)
     assert of_many <= of_few + 5, "the control database is asked more for each lane"
+    first = proven_before(found)
+    proven, held = taken(lambda: proven_by_lane(many.source))
+    seen, held_too = taken(lambda: audits_seen([many])[many.pk])
+    purge, held_as_well = taken(lambda: purge_check(many.source, f"7={EVENTS}"))
+    assert max(held, held_too, held_as_well) < 2 * 2**20, "all that audits say of all lanes was held at once"
+    assert "Event 7=3 is lost." in purge.lanes[0].said[0].says, "the lowest of three that lane 7 lacks"
+    assert len(seen[0].heads) == MANY and seen[0].owed == 5
+    assert len(proven) == MANY and {at for _, at in proven.values()} == {first}
+    assert safe_from_row(proven["7"][0]).coordinate == Coordinate(EVENTS)
+    Audit.objects.filter(intent=None).delete()
     assert (found.status, found.lost_count, found.obligation_count) == ("hazard", 5, MANY * EVENTS)
     assert len(found.lanes) == MANY and len(found.says) < 1_000, found.says
     lines = audit_lines(audit_as_row(found, timezone.now()))

@@ -265,7 +265,10 @@ def test_without_an_audit_that_reached_it_or_with_a_stale_or_void_one_it_is_unkn
     Audit.objects.update(record_read_at=past)
     found = check(world, below)
     assert found.answer == "unknown" and "stale" in found.said[0].says and found.highest is None
-    Audit.objects.update(record_read_at=timezone.now(), void_since=timezone.now())
+    Audit.objects.update(record_read_at=timezone.now(), evidence_until=timezone.now())
+    found = check(world, below)
+    assert found.answer == "unknown" and "expired at" in found.said[0].says
+    Audit.objects.update(evidence_until=None, void_since=timezone.now())
     assert check(world, below).answer == "unknown"
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.headroom.live import headroom
+from recovery_api.domain.headroom.seen import EndSeen, SlotSeen, slot_terms
 from recovery_api.domain.headroom.terms import Forgets, by_room, slot_lost
 from recovery_api.domain.purging import Answer, Open, Owing, purge_said
 from tests.unit.headroom.cases import GIB, NOW, hours, memory, minutes, pace
@@ -62,6 +63,8 @@ def test_rc_63_a_bounded_slot_has_minutes_an_unbounded_one_the_disk_and_a_lost_o
 def test_rc_63_a_slot_that_does_not_grow_is_no_division_by_zero() -> None:
     with pytest.raises(ValueError, match="highest growth"):
         by_room(Forgets.SLOT, 2 * GIB, 0, NOW, "Nothing is written.")
+    (still,) = slot_terms("s4", EndSeen(NOW, slot=SlotSeen("s4", room_bytes=2 * GIB)), False, 0.0, None, NOW)
+    assert (still.reach, "at that rate it lasts without limit" in still.says) == ("unknown", True)
 
 
 def test_rc_68_a_key_that_lasts_a_day_says_for_each_event_whether_a_re_drive_still_meets_it() -> None:

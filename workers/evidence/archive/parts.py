@@ -1,7 +1,7 @@
 """A part of the archive as a Parquet file: what lies in it, and that it is what was written.
 
 In a folder a file is encoded under another name, flushed, and renamed into place; for a bucket it is encoded in memory and put
-at once. So half a file never has a part's name.
+at once, or as several objects where one row is larger than that (`files`). So half a file never has a part's name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from recovery_api.domain.archives import Part, Unusable
 from recovery_api.domain.errors import AccessDenied, EvidenceGone, EvidenceUnwritable, FencepostError, Unsuitable
 from recovery_api.domain.evidence_places import place_parse, uri_of, url_below, url_split
 from workers.connectors.rows import payload_of
-from workers.evidence.places import object_get, object_put, objects_sizes
+from workers.evidence.archive.files import file_get, file_of, file_put
+from workers.evidence.places import objects_sizes
 from workers.evidence.schemas import COORDINATE, HISTORY
 
 ARCHIVED = pa.schema([*COORDINATE, *(HISTORY.field(name) for name in HISTORY.names[3:]), ("content", pa.string())])
@@ -83,7 +84,7 @@ class PartWriter:
         assert isinstance(self._file, io.BytesIO)
         body = self._file.getvalue()
         try:
-            object_put(self._url, self.name, body)
+            file_put(self._url, self.name, body)
         except AccessDenied as error:
             raise EvidenceUnwritable(uri_of(self._url), error.args[1]) from error
         return url_below(self._url, self.name), len(body), hashlib.sha256(body).hexdigest()
@@ -133,9 +134,10 @@ def files_missing(parts: Iterable[Part]) -> int:
         if not part.is_elsewhere:
             places[url_split(part.file)[0]].append(part)
     for url, mine in places.items():
-        sizes: Mapping[str, int] = {}
+        sizes: dict[str, int] = defaultdict(int)
         try:
-            sizes = objects_sizes(url)
+            for name, size in objects_sizes(url).items():
+                sizes[file_of(name)] += size
         except FencepostError:
             if not place_parse(url).is_folder:
                 continue
@@ -153,7 +155,7 @@ def _body(part: Part) -> bytes | None:
     if place_parse(url).is_folder:
         return None
     try:
-        return object_get(url, name)
+        return file_get(url, name, part.bytes)
     except EvidenceGone as error:
         raise PartUnusable(Unusable.AWAY) from error
 
