@@ -17,6 +17,7 @@ from dashboard.views.overtaken import overtaken, version_read
 from recovery_api.domain.alerts.causes import Cause, Severity
 from recovery_api.domain.errors import BadInput, NotFound, Outdated, Refused
 from recovery_api.domain.incidents import MOVES, IncidentState
+from recovery_api.domain.timelines import place_parse
 from recovery_api.domain.words import words
 from recovery_api.models import Alert, Incident, Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
@@ -29,6 +30,7 @@ from recovery_api.selectors.incidents import (
     incident_list,
     incident_timeline,
 )
+from recovery_api.selectors.timelines import lines_read
 from recovery_api.selectors.versions import version_of
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
 
@@ -144,13 +146,17 @@ def _page(
     pipelines: list[Pipeline] = list(found.pipelines.order_by("name"))
     names = {one.name for one in pipelines}
     others = pipeline_list().exclude(pk__in=[one.pk for one in pipelines]).values_list("name", flat=True)
-    state = IncidentState(found.state)
+    state, text = IncidentState(found.state), request.GET.get("before", "")
+    before = place_parse(text, "before") if text else None
+    shown = lines_read(incident_timeline(found), before=before, limit=EVENTS_SHOWN + 1)
     context = {
         "incident": found,
         "pipelines": pipelines,
         "figures": incident_figures(found),
         "alerts": incident_alerts(found),
-        "events": list(incident_timeline(found).order_by("-id")[:EVENTS_SHOWN]),
+        "events": shown[:EVENTS_SHOWN],
+        "older_than": shown[EVENTS_SHOWN - 1].place if len(shown) > EVENTS_SHOWN else None,
+        "is_older": before is not None,
         "means": state.means,
         "version": version_of(found),
         "given": {name: request.POST.get(name, getattr(found, name)) for name in FIELDS},

@@ -13,10 +13,11 @@ from recovery_api.incident_rows import figures_as_row, incident_as_row, incident
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import event_lines
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
-from recovery_api.rows import event_as_row
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
+from recovery_api.selectors.timelines import lines_read
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
+from recovery_api.timeline_rows import line_as_row
 
 
 class Command(FencepostCommand):
@@ -96,7 +97,8 @@ class Command(FencepostCommand):
         return Shown(incident_as_row(incident), ["Noted."])
 
     def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:
-        rows = [event_as_row(one) for one in incident_timeline(incident_get(options["incident"]))]
+        found = lines_read(incident_timeline(incident_get(options["incident"])), newest=False)
+        rows = [line_as_row(one) for one in found]
         return Shown({"timeline": rows}, event_lines(rows))
 
     def _post_mortem(self, now: datetime, options: dict[str, Any]) -> Shown:
