@@ -88,3 +88,5 @@ def test_an_incident_is_paged_recovered_by_two_people_resolved_and_told(world: W
     moments = [datetime.fromisoformat(figures[name]) for name in ("first_owed_at", "noticed_at", "well_at")]
     assert moments == sorted(moments) and moments[1] == alert.first_opened_at
     assert figures["first_action_by"] == "olga" and "A certificate expired." in told["markdown"]
+    lines = [line.split(" | ")[2] for line in told["markdown"].splitlines() if line.count(" | ") >= 4]
+    assert lines.index("alert opened") < lines.index("plan approved") < lines.index("alert resolved")
