@@ -274,6 +274,7 @@ def purge_lines(row: Row) -> list[str]:
         for one in lane["pipelines"]:
             said = f"  {one['pipeline']}: {one['answer']}. " if one["pipeline"] else "  "
             lines.append(f"{said}{one['says']} {one['remedy']}".rstrip())
+        lines += [lane["uncleared_says"]] if lane["uncleared_says"] else []
         lines.append(f"Highest coordinate that may go: {lane['highest'] or 'none'}")
         lines.append(lane["transaction_says"])
         if lane["transaction"]:
