@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.access import actor
 from dashboard.views.errors import errors_shown, refused
 from dashboard.views.overtaken import overtaken, version_read
-from recovery_api.domain.alerts.causes import Cause, Severity
+from recovery_api.domain.alerts.causes import Severity
 from recovery_api.domain.errors import BadInput, NotFound, Outdated, Refused
 from recovery_api.domain.incidents import MOVES, IncidentState
 from recovery_api.domain.timelines import place_parse
@@ -25,6 +25,7 @@ from recovery_api.selectors.alerts import alert_get
 from recovery_api.selectors.ends import pipeline_get, pipeline_list
 from recovery_api.selectors.incidents import (
     incident_alerts,
+    incident_begun,
     incident_figures,
     incident_get,
     incident_list,
@@ -115,17 +116,18 @@ def post_mortem(request: HttpRequest, incident_id: UUID, form: str) -> HttpRespo
 
 
 def _list(request: HttpRequest, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
-    chosen = request.POST.getlist("pipeline") or request.GET.getlist("pipeline")
     alert = _alert(request.POST.get("alert") or request.GET.get("alert", ""))
-    begun = (
-        {"title": f"{Cause(alert.cause).label}: {', '.join(chosen)}"[:200], "severity": alert.severity} if alert else {}
-    )
+    begun = incident_begun(alert) if alert else None
+    asked = request.POST if request.method == "POST" else request.GET
+    chosen = asked.getlist("pipeline") or ([one.name for one in begun.pipelines] if begun else [])
+    names = pipeline_list().values_list("name", flat=True)[:CHOICES_SHOWN]
+    given = {"title": begun.title, "severity": begun.severity} if begun else {}
     context = {
         "incidents": list(incident_list()[:SHOWN]),
         "severities": words(Severity),
-        "choices": list(pipeline_list().values_list("name", flat=True)[:CHOICES_SHOWN]),
+        "choices": list(dict.fromkeys([*chosen, *names])),
         "chosen": chosen,
-        "given": request.POST if request.method == "POST" else begun,
+        "given": request.POST if request.method == "POST" else given,
         "alert": alert,
         **(wrong or {}),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,7 +15,8 @@ from recovery_api.domain.errors import NotFound
 from recovery_api.domain.incidents import Done, Figures, Line, Reading, Told, pipeline_figures
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.timelines import BY_CHANGE
-from recovery_api.models import Alert, AlertLine, Audit, Event, EventKind, Incident, Plan, Recovery
+from recovery_api.models import Alert, AlertLine, Audit, Event, EventKind, Incident, Pipeline, Plan, Recovery
+from recovery_api.selectors.alerts import cause_label, name_of, served_by
 from recovery_api.selectors.timelines import Lines, alert_lines_about, lines_read
 
 LOOKS_BACK = timedelta(days=7)
@@ -34,6 +36,24 @@ ACTIONS = (
 )
 """What counts as doing something about it."""
 BY_ITSELF = ("schedule", "sweep", "worker", "connection test", "redrive")
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """With what an incident begins that is opened from an alert."""
+
+    alert: str
+    title: str
+    severity: str
+    noticed_at: datetime
+    pipelines: tuple[Pipeline, ...]
+
+
+def incident_begun(alert: Alert) -> Begun:
+    """Of an alert about a sink its pipeline's; of one about the installation nobody's."""
+    of = alert.pipeline or served_by(alert.sink)
+    title = f"{cause_label(alert)}: {of.name if of else name_of(alert)}"
+    return Begun(str(alert.pk), title[:200], alert.severity, alert.first_opened_at, (of,) if of else ())
 
 
 def incident_get(incident_id: UUID | str) -> Incident:

@@ -16,12 +16,11 @@ from django.utils import timezone
 
 from recovery_api.domain.alerts.causes import Cause, Scope
 from recovery_api.domain.alerts.evaluation import Observed, Subject
-from recovery_api.models import Alert, Delivery, Destination, Event, Mute, Route
+from recovery_api.models import Alert, Delivery, Destination, Event, Incident, Mute, Route
 from recovery_api.selectors.clock import now_get
 from recovery_api.services.alert_quiet import alert_acknowledge, mute_add, mute_end
 from recovery_api.services.alerts import Evaluation
 from recovery_api.services.destinations import destination_add
-from recovery_api.services.incidents import incident_open
 from recovery_api.services.tokens import token_create
 from tests.integration.alerts.conftest import evaluate, judged
 from tests.integration.pages.fleet import pipeline_make
@@ -261,9 +260,13 @@ def test_timelines_and_a_post_mortem_tell_of_alerts_among_the_events_in_the_orde
     shown = page(olga, "/pipelines/orders/timeline/")[1]
     assert f'<a href="/alerts/{alert.pk}/">alert</a>' in shown and "alert broke through" in shown
     assert "alert muted" in page(olga, "/timeline/?pipeline=orders&kind=alert+muted")[1]
-    incident = incident_open(
-        "Owed", [pipeline], actor="olga", now=now_get(), alert=str(alert.pk), noticed_at=alert.first_opened_at
-    )
+    begun = run("incident", "open", "Owed", "--alert", str(alert.pk), "--actor", "olga")[1]
+    assert begun["pipelines"] == ["orders"] and begun["severity"] == "critical"
+    assert begun["alerts"] == [str(alert.pk)] and begun["noticed_at"] == alert.first_opened_at.isoformat()
+    about_sink = Alert.objects.get(cause="kit_outdated")
+    form = page(olga, f"/incidents/?alert={about_sink.pk}")[1]
+    assert 'value="Sink kit outdated: orders"' in form and '<option value="orders" selected>' in form
+    incident = Incident.objects.get()
     gathered = [one["kind"] for one in run("incident", "timeline", str(incident.pk))[1]["timeline"]]
     assert gathered == [*KINDS, "incident opened"]
     assert [one["kind"] for one in paged(olga, f"/api/v1/incidents/{incident.pk}/timeline?limit=3")] == gathered
