@@ -19,7 +19,7 @@ from django.db.models import Max, Q, QuerySet
 
 from recovery_api.domain.alerts.causes import Cause
 from recovery_api.domain.timelines import BY_CHANGE, AlertKind, Place
-from recovery_api.models import Alert, AlertLine, Event, EventKind, Pipeline
+from recovery_api.models import AlertLine, Event, EventKind, Pipeline
 
 PAGE = 50
 
@@ -97,13 +97,14 @@ def alert_lines_about(pipelines: Collection[Pipeline] | QuerySet[Pipeline]) -> Q
     """Lines of alerts about these pipelines, and about their ends while those were theirs."""
     found = list(pipelines)
     sinks = {key for one in found for key in (one.sink_id, one.delivery_id) if key is not None}
-    ends = Q(sink__in=sinks) | Q(source__in={one.source_id for one in found})
-    theirs = Q(alert__in=Alert.objects.filter(ends))
-    if found:
-        theirs &= Q(at__gte=min(one.created_at for one in found))
-        if all(one.retired_at for one in found):
-            theirs &= Q(at__lte=max(one.retired_at for one in found if one.retired_at))
-    return Q(alert__in=Alert.objects.filter(pipeline__in=found)) | theirs
+    of_pipelines = Q(alert__pipeline__in=found)
+    of_ends = Q(alert__sink__in=sinks) | Q(alert__source__in={one.source_id for one in found})
+    if not found:
+        return of_pipelines
+    theirs = Q(at__gte=min(one.created_at for one in found))
+    if all(one.retired_at for one in found):
+        theirs &= Q(at__lte=max(one.retired_at for one in found if one.retired_at))
+    return (of_pipelines | of_ends) & (of_pipelines | theirs)  # ends first: then their indexes are used
 
 
 def lines_read(
