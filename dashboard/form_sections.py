@@ -27,7 +27,7 @@ SECTIONS: tuple[tuple[str, str], ...] = (
     ),
     ("What is delivered into", "delivery target* effect_* is_effect"),
     ("A copy of state beside it", "state_*"),
-    ("The relay's own cursor", "cursor_* slot"),
+    ("What the relay reads by", "cursor_* slot publication"),
     (
         "How long it keeps what it has",
         "retention purges_* disk_* lifetime_* record_keeps_* memory_* restore_window_* is_append_only is_written_in_order",

@@ -10,8 +10,7 @@ from recovery_api.domain.alerts.messages import Message
 from recovery_api.domain.schedules import span_at_least
 from recovery_api.models import Alert, AlertLine, Delivery, Destination, Mute, Route
 from recovery_api.rows import Row, time_as_text
-from recovery_api.selectors.alerts import name_of
-from recovery_api.services.alert_quiet import mute_says
+from recovery_api.selectors.alerts import mute_says, name_of
 from recovery_api.services.destinations import route_says
 
 UNOBSERVED_AFTER = timedelta(minutes=15)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recovery_api.rows import Row
-from recovery_api.selectors.purging import PurgeAnswer
+from recovery_api.selectors.purging import LaneAnswer, PurgeAnswer
 
 
 def purge_as_row(found: PurgeAnswer) -> Row:
@@ -29,9 +29,21 @@ def purge_as_row(found: PurgeAnswer) -> Row:
                 ],
                 "highest": lane.highest,
                 "counted": None if lane.counted is None else str(lane.counted),
+                **_uncleared(lane),
                 "transaction": lane.transaction or None,
                 "transaction_says": lane.transaction_says,
             }
             for lane in found.lanes
         ],
+    }
+
+
+def _uncleared(lane: LaneAnswer) -> Row:
+    found = lane.uncleared
+    if found is None:
+        return {"uncleared_at_least": None, "uncleared_at_most": None, "uncleared_says": ""}
+    return {
+        "uncleared_at_least": str(found.at_least),
+        "uncleared_at_most": None if found.at_most is None else str(found.at_most),
+        "uncleared_says": found.says(lane.below, lane.highest or ""),
     }

@@ -32,6 +32,7 @@ from recovery_api.views import (
     retention,
     runbooks,
     sink_jobs,
+    timelines,
     tokens,
 )
 
@@ -167,6 +168,7 @@ urlpatterns = [
     path("deliveries/<uuid:delivery_id>", destinations.DeliveryOne.as_view(), name="api-delivery"),
     path("deliveries/<uuid:delivery_id>/again", destinations.DeliveryAgain.as_view(), name="api-delivery-again"),
     path("events", events.Events.as_view(), name="api-events"),
+    path("timeline", timelines.Timeline.as_view(), name="api-timeline"),
     path("intents", intents.Intents.as_view(), name="api-intents"),
     path("intents/<uuid:intent_id>", intents.IntentOne.as_view(), name="api-intent"),
     path("intents/<uuid:intent_id>/content", event_reads.IntentContent.as_view(), name="api-intent-content"),

@@ -14,9 +14,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.access import actor
 from dashboard.views.errors import errors_shown, refused
 from dashboard.views.overtaken import overtaken, version_read
-from recovery_api.domain.alerts.causes import Cause, Severity
+from recovery_api.domain.alerts.causes import Severity
 from recovery_api.domain.errors import BadInput, NotFound, Outdated, Refused
 from recovery_api.domain.incidents import MOVES, IncidentState
+from recovery_api.domain.timelines import place_parse
 from recovery_api.domain.words import words
 from recovery_api.models import Alert, Incident, Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
@@ -25,11 +26,13 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, pipeline_list
 from recovery_api.selectors.incidents import (
     incident_alerts,
+    incident_begun,
     incident_figures,
     incident_get,
     incident_list,
     incident_timeline,
 )
+from recovery_api.selectors.timelines import lines_read
 from recovery_api.selectors.versions import version_of
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
 
@@ -114,17 +117,18 @@ def post_mortem(request: HttpRequest, incident_id: UUID, form: str) -> HttpRespo
 
 
 def _list(request: HttpRequest, wrong: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
-    chosen = request.POST.getlist("pipeline") or request.GET.getlist("pipeline")
     alert = _alert(request.POST.get("alert") or request.GET.get("alert", ""))
-    begun = (
-        {"title": f"{Cause(alert.cause).label}: {', '.join(chosen)}"[:200], "severity": alert.severity} if alert else {}
-    )
+    begun = incident_begun(alert) if alert else None
+    asked = request.POST if request.method == "POST" else request.GET
+    chosen = asked.getlist("pipeline") or ([one.name for one in begun.pipelines] if begun else [])
+    names = pipeline_list().values_list("name", flat=True)[:CHOICES_SHOWN]
+    given = {"title": begun.title, "severity": begun.severity} if begun else {}
     context = {
         "incidents": list(incident_list()[:SHOWN]),
         "severities": words(Severity),
-        "choices": list(pipeline_list().values_list("name", flat=True)[:CHOICES_SHOWN]),
+        "choices": list(dict.fromkeys([*chosen, *names])),
         "chosen": chosen,
-        "given": request.POST if request.method == "POST" else begun,
+        "given": request.POST if request.method == "POST" else given,
         "alert": alert,
         **(wrong or {}),
     }
@@ -145,13 +149,17 @@ def _page(
     pipelines: list[Pipeline] = list(found.pipelines.order_by("name"))
     names = {one.name for one in pipelines}
     others = pipeline_list().exclude(pk__in=[one.pk for one in pipelines]).values_list("name", flat=True)
-    state = IncidentState(found.state)
+    state, text = IncidentState(found.state), request.GET.get("before", "")
+    before = place_parse(text, "before") if text else None
+    shown = lines_read(incident_timeline(found), before=before, limit=EVENTS_SHOWN + 1)
     context = {
         "incident": found,
         "pipelines": pipelines,
         "figures": incident_figures(found, now_get()),
         "alerts": incident_alerts(found),
-        "events": list(incident_timeline(found).order_by("-id")[:EVENTS_SHOWN]),
+        "events": shown[:EVENTS_SHOWN],
+        "older_than": shown[EVENTS_SHOWN - 1].place if len(shown) > EVENTS_SHOWN else None,
+        "is_older": before is not None,
         "means": state.means,
         "version": version_of(found),
         "given": {name: request.POST.get(name, getattr(found, name)) for name in FIELDS},

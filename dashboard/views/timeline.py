@@ -1,4 +1,4 @@
-"""Everything that was done, by whom, when, at which generation; what was refused, too."""
+"""Everything that was done, by whom, when, at which generation; what was refused, too; and what happened to alerts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from django.shortcuts import render
 
 from dashboard.views.errors import error_page
 from dashboard.views.filters import filters_read, query_of
-from recovery_api.domain.errors import BadInput, FencepostError, NotFound
+from recovery_api.domain.errors import FencepostError, NotFound
 from recovery_api.domain.events import REFUSALS
+from recovery_api.domain.timelines import AlertKind, Place, place_parse
 from recovery_api.domain.words import words
 from recovery_api.models import EventKind, Pipeline
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.registry import retired_get
 from recovery_api.selectors.timelines import timeline_page
 
+KINDS = [*words(EventKind), *words(AlertKind)]
+
 
 def timeline(request: HttpRequest) -> HttpResponse:
     """All of it, filtered by pipeline, kind and person in the address."""
-    return _show(request, {"pipeline": (), "kind": words(EventKind), "actor": (), "before": ()}, {})
+    return _show(request, {"pipeline": (), "kind": KINDS, "actor": (), "before": ()}, {})
 
 
 def pipeline_timeline(request: HttpRequest, name: str) -> HttpResponse:
@@ -32,7 +35,7 @@ def pipeline_timeline(request: HttpRequest, name: str) -> HttpResponse:
         found = retired_get(Pipeline, name)
         if found is None:
             return error_page(request, error)
-    return _show(request, {"kind": words(EventKind), "actor": (), "before": ()}, {"pipeline": found})
+    return _show(request, {"kind": KINDS, "actor": (), "before": ()}, {"pipeline": found})
 
 
 def _show(request: HttpRequest, known: dict[str, Any], about: dict[str, Any]) -> HttpResponse:
@@ -51,19 +54,15 @@ def _show(request: HttpRequest, known: dict[str, Any], about: dict[str, Any]) ->
     context = {
         **about,
         "given": given,
-        "events": [(event, event.kind in REFUSALS) for event in page.events],
+        "events": [(line, line.kind in REFUSALS) for line in page.lines],
         "older_than": page.older_than,
         "query": query_of(given, "before"),
-        "kinds": words(EventKind),
+        "kinds": KINDS,
         "has_filters": bool(set(given) - {"before"}),
     }
     return render(request, "timeline.html", context)
 
 
-def _before(given: dict[str, str]) -> int | None:
+def _before(given: dict[str, str]) -> Place | None:
     text = given.get("before")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
-        raise BadInput("filter.before", f"{text!r} is no place in the timeline", "Leave it out to see the newest.")
-    return int(text)
+    return None if text is None else place_parse(text, "filter.before")

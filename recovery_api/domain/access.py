@@ -126,7 +126,12 @@ ACTS: tuple[Act, ...] = (
         ("api-routes POST", "api-route DELETE"),
     ),
     Act("send a message again", Permission.ACKNOWLEDGE, ("delivery-again POST",), ("api-delivery-again POST",)),
-    Act("see the timeline", Permission.SEE, ("timeline GET", "pipeline-timeline GET"), ("api-events GET",)),
+    Act(
+        "see the timeline",
+        Permission.SEE,
+        ("timeline GET", "pipeline-timeline GET"),
+        ("api-events GET", "api-timeline GET"),
+    ),
     Act("see the sources", Permission.SEE, ("source-list GET", "source GET"), ("api-sources GET", "api-source GET")),
     Act("see the sinks", Permission.SEE, ("sink-list GET", "sink GET"), ("api-sinks GET", "api-sink GET")),
     Act(

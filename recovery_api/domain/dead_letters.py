@@ -16,6 +16,7 @@ from typing import Any
 from recovery_api.domain.coordinates import Coordinate, Spelling, coordinate_parse
 from recovery_api.domain.errors import BadCoordinate, BadInput
 from recovery_api.domain.frontiers import SINGLE_LANE
+from recovery_api.domain.spreadsheets import cell_read
 
 COORDINATE_NAMES = ("coordinate", "position", "id")
 """The first of these that is there names the event, in the source's spelling."""
@@ -24,6 +25,8 @@ LANE_NAMES = ("lane",)
 KEY_NAMES, CONTENT_NAMES, OP_NAMES = ("key",), ("content", "value", "payload"), ("op",)
 """Of a line that has neither: an event may be found by its key and content together."""
 KNOWN = (*COORDINATE_NAMES, *ID_NAMES, *LANE_NAMES, *KEY_NAMES, *CONTENT_NAMES, *OP_NAMES)
+OURS = {"evidenceclass", "payloaddigest"}
+"""Columns by which a file is known that a plan's page gave: its cells were written for a spreadsheet."""
 OPS = ("insert", "update", "delete")
 LINES_AT_MOST = 1_000_000
 NUMBERS_SHOWN = 100
@@ -167,7 +170,8 @@ def _csv_rows(text: str, found: Export) -> Iterator[tuple[int, Mapping[str, str]
             elif len(cells) != len(header):
                 found.rejected.append((line, f"It has {len(cells)} cells, and the header has {len(header)}."))
             else:
-                yield line, dict(zip(header, cells, strict=True))
+                held = map(cell_read, cells) if set(header) >= OURS else cells
+                yield line, dict(zip(header, held, strict=True))
     except csv.Error as error:
         raise BadInput(FIELD, f"cannot be read as CSV after line {before}: {error}", "Mend that line.") from error
     if header is None:

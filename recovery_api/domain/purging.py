@@ -161,6 +161,53 @@ def purge_said(owing: Owing, below: Coordinate, below_says: str, now: datetime) 
     return said(Answer.YES, f"Nothing at or below {below_says} is open{given}.")
 
 
+@dataclass(frozen=True, slots=True)
+class Uncleared:
+    """How many rows a purge up to where it was asked would take above what may go, as audits counted them. `at_most` None: none
+    counted at or above there."""
+
+    at_least: int
+    at_most: int | None
+
+    def says(self, below_says: str, may_says: str) -> str:
+        """`may_says` "": nothing may go.
+
+        >>> Uncleared(998_000, 998_000).says("39998000", "39000000").partition(": ")[0]
+        'Purged up to 39998000 all the same, 998,000 rows above 39000000 would go uncleared'
+        >>> Uncleared(0, None).says("5", "").partition(": ")[0]
+        'Purged up to 5 all the same, rows would go uncleared, and how many no audit counted'
+        """
+        many = f"{self.at_least:,} {'row' if self.at_least == 1 else 'rows'}"
+        if self.at_most is None:
+            many = f"at least {many}" if self.at_least else "rows"
+        elif self.at_most > self.at_least:
+            many = f"{self.at_least:,} to {self.at_most:,} rows"
+        above = f" above {may_says}" if may_says else ""
+        unknown = ", and how many no audit counted" if self == Uncleared(0, None) else ""
+        return (
+            f"Purged up to {below_says} all the same, {many}{above} would go uncleared{unknown}: what is lost among them could not be"
+            " sent any more, and what no audit judged could not be judged."
+        )
+
+
+def uncleared_count(
+    below: Coordinate, counted: Iterable[tuple[Coordinate, int]], may: tuple[Coordinate, int] | None
+) -> Uncleared:
+    """From counts of the history at or below coordinates. `may`: the highest that may go, with its count; None: none may.
+
+    >>> at = [(Coordinate(39), 100), (Coordinate(41), 130), (Coordinate(45), 170)]
+    >>> uncleared_count(Coordinate(41), at, at[0]), uncleared_count(Coordinate(43), at, at[0])
+    (Uncleared(at_least=30, at_most=30), Uncleared(at_least=30, at_most=70))
+    >>> uncleared_count(Coordinate(50), at, None), uncleared_count(Coordinate(38), at, None)
+    (Uncleared(at_least=170, at_most=None), Uncleared(at_least=0, at_most=100))
+    """
+    found, base = list(counted), may[1] if may else 0
+    least = max((count for at, count in found if at <= below), default=base)
+    most = min((count for at, count in found if at >= below), default=None)
+    at_least = max(least - base, 0)
+    return Uncleared(at_least, None if most is None else max(most - base, at_least))
+
+
 def answers_together(said: Iterable[Said]) -> Answer:
     """The worst counts; of no pipeline at all nothing is known.
 

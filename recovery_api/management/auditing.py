@@ -12,6 +12,7 @@ from recovery_api.models import Pipeline
 from recovery_api.rows import audit_as_row, intent_as_row
 from recovery_api.selectors.audits import audit_get
 from recovery_api.selectors.clock import now_get
+from recovery_api.selectors.findings_named import rows_named
 from recovery_api.services.audits import audit_request
 
 
@@ -34,4 +35,5 @@ def audit_ask(pipeline: Pipeline, now: datetime, options: dict[str, Any], stderr
 def audit_shown(audit_id: str) -> Shown:
     audit = audit_get(audit_id)
     row = audit_as_row(audit, now_get())
+    row["findings"] = rows_named(audit.pipeline, audit.findings)
     return Shown(row, audit_lines(row), row["exit_code"])

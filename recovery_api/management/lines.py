@@ -281,6 +281,7 @@ def purge_lines(row: Row) -> list[str]:
         for one in lane["pipelines"]:
             said = f"  {one['pipeline']}: {one['answer']}. " if one["pipeline"] else "  "
             lines.append(f"{said}{one['says']} {one['remedy']}".rstrip())
+        lines += [lane["uncleared_says"]] if lane["uncleared_says"] else []
         lines.append(f"Highest coordinate that may go: {lane['highest'] or 'none'}")
         lines.append(lane["transaction_says"])
         if lane["transaction"]:
@@ -320,10 +321,21 @@ def _next(*words: Any) -> str:
 
 
 def _finding(finding: Row) -> str:
+    """One line: the word, where, why, and of the committed event its key, id and time, as far as they are known.
+
+    >>> _finding({"finding": "lost", "coordinate": "7", "key": "o1", "event_id": "e7", "committed_at": "2026-03-01T03:00:00+00:00"})
+    "lost 7  key 'o1'  event id 'e7'  committed at 2026-03-01T03:00:00Z"
+    """
     where = finding.get("coordinate") or finding.get("position")
     lane = f" lane {finding['lane']}" if finding.get("lane") not in (None, SINGLE_LANE) else ""
-    parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"), finding.get("key"))
-    return " ".join(str(part) for part in parts if part)
+    parts = (finding.get("finding") or finding.get("op"), f"{where}{lane}", finding.get("cause"))
+    named = [
+        f"{word} {finding[name]!r}"
+        for word, name in (("key", "key"), ("event id", "event_id"))
+        if finding.get(name) is not None
+    ]
+    named += [f"committed at {finding['committed_at'][:19]}Z"] if finding.get("committed_at") else []
+    return "  ".join([" ".join(str(part) for part in parts if part), *named])
 
 
 def _value(value: Any) -> str:

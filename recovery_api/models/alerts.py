@@ -123,8 +123,8 @@ class Alert(models.Model):
 
 
 class AlertLine(models.Model):
-    """One line of an alert's history. `actor`: who, where a person did it; the pager otherwise. `change`: a word of Change, or of
-    what a person did."""
+    """One line of an alert's history. `actor`: who, where a person did it; the pager otherwise. `change`: a word of Change or
+    Silence. `after_event`: the number of the newest event when it was written, by which timelines have their order."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="lines")
     at = models.DateTimeField()
@@ -132,10 +132,14 @@ class AlertLine(models.Model):
     actor = models.CharField(max_length=200)
     says = models.TextField(blank=True, default="")
     evidence = models.CharField(max_length=200, blank=True, default="")
+    after_event = models.BigIntegerField(default=0)
 
     class Meta:
         ordering = ["at", "id"]
-        indexes = [models.Index(fields=["alert", "at"], name="lines_of_an_alert")]
+        indexes = [
+            models.Index(fields=["alert", "at"], name="lines_of_an_alert"),
+            models.Index(fields=["after_event", "id"], name="lines_of_alerts_in_order"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.change} {self.at.isoformat()}"

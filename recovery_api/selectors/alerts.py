@@ -13,7 +13,7 @@ from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 from recovery_api.domain.alerts.causes import Cause, Scope, Severity
 from recovery_api.domain.alerts.quiet import About, Muted, Mutes
 from recovery_api.domain.errors import NotFound
-from recovery_api.models import Alert, AlertLine, Mute, Pipeline, Upkeep
+from recovery_api.models import Alert, AlertLine, Mute, Pipeline, Sink, Upkeep
 
 EVALUATED = "alerts"
 """The name of the pager's evaluation among the chores."""
@@ -160,3 +160,15 @@ def name_of(alert: Alert) -> str:
 
 def cause_label(alert: Alert) -> str:
     return Cause(alert.cause).label
+
+
+def mute_says(mute: Mute) -> str:
+    """What it keeps silent."""
+    return f"{Cause(mute.cause).label if mute.cause else 'every alert'} of {mute.by} {mute.value}"
+
+
+def served_by(sink: Sink | None) -> Pipeline | None:
+    """The pipeline in use that a sink serves, as its record or as what it delivers into."""
+    if sink is None:
+        return None
+    return Pipeline.objects.filter(Q(sink=sink) | Q(delivery=sink), retired_at__isnull=True).first()

@@ -6,9 +6,10 @@ coordinate: where no audit looked them up, or the record knows only message ids,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from recovery_api.domain.coordinates import Coordinate
 from recovery_api.domain.frontiers import coordinate_as_row
@@ -62,10 +63,30 @@ def findings_shown(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Find
     """The given findings, all of one pipeline, in the order given. It takes two queries, however many they are."""
     if not findings:
         return []
-    named, left = _named(pipeline, findings), findings_left(pipeline, [_place(one) for one in findings])
+    places = [_place(one) for one in findings]
+    named, left = _named(pipeline, places), findings_left(pipeline, places)
     return [
         FindingShown(one, named.get((*_place(one), _bytes(one.history_digest)), EventNamed()), left.get(_place(one)))
         for one in findings
+    ]
+
+
+def rows_named(pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `Audit.findings`, each with `key`, `event_id` and `committed_at` (ISO 8601); None where no audit looked them up."""
+    places = [(row["lane"], int(row["position"]), int(row["ordinal"])) for row in rows]
+    found = _named(pipeline, places) if places else {}
+    named = [
+        found.get((*place, bytes.fromhex(row.get("history_digest") or "")), EventNamed())
+        for place, row in zip(places, rows, strict=True)
+    ]
+    return [
+        {
+            **row,
+            "key": one.key,
+            "event_id": one.event_id,
+            "committed_at": one.committed_at.isoformat() if one.committed_at else None,
+        }
+        for row, one in zip(rows, named, strict=True)
     ]
 
 
@@ -90,11 +111,11 @@ def finding_notes(pipeline: Pipeline, lane: str, coordinate: Coordinate) -> list
     return [Left(event.actor, event.at, event.data["reason"]) for event in events.order_by("-id")]
 
 
-def _named(pipeline: Pipeline, findings: Sequence[Finding]) -> dict[tuple[str, int, int, bytes], EventNamed]:
+def _named(pipeline: Pipeline, places: Collection[Place]) -> dict[tuple[str, int, int, bytes], EventNamed]:
     items = LedgerItem.objects.filter(
         pipeline=pipeline,
-        lane__in={one.lane for one in findings},
-        position__in={one.position for one in findings},
+        lane__in={lane for lane, _, _ in places},
+        position__in={position for _, position, _ in places},
     ).order_by("id")
     found: dict[tuple[str, int, int, bytes], EventNamed] = {}
     for lane, position, ordinal, word, digest, other, own, shown, event_id, committed_at in items.values_list(*CITED):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -13,7 +14,10 @@ from recovery_api.domain.actors import actor_name
 from recovery_api.domain.errors import NotFound
 from recovery_api.domain.incidents import Done, Figures, Line, Reading, Told, pipeline_figures
 from recovery_api.domain.outcomes import Status
-from recovery_api.models import Alert, Audit, Event, EventKind, Incident, Plan, Recovery
+from recovery_api.domain.timelines import BY_CHANGE
+from recovery_api.models import Alert, AlertLine, Audit, Event, EventKind, Incident, Pipeline, Plan, Recovery
+from recovery_api.selectors.alerts import cause_label, name_of, served_by
+from recovery_api.selectors.timelines import Lines, alert_lines_about, lines_read
 
 LOOKS_BACK = timedelta(days=7)
 """How long before it was noticed an incident may have begun: so far readings are looked at."""
@@ -32,6 +36,24 @@ ACTIONS = (
 )
 """What counts as doing something about it."""
 BY_ITSELF = ("schedule", "sweep", "worker", "connection test", "redrive")
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """With what an incident begins that is opened from an alert."""
+
+    alert: str
+    title: str
+    severity: str
+    noticed_at: datetime
+    pipelines: tuple[Pipeline, ...]
+
+
+def incident_begun(alert: Alert) -> Begun:
+    """Of an alert about a sink its pipeline's; of one about the installation nobody's."""
+    of = alert.pipeline or served_by(alert.sink)
+    title = f"{cause_label(alert)}: {of.name if of else name_of(alert)}"
+    return Begun(str(alert.pk), title[:200], alert.severity, alert.first_opened_at, (of,) if of else ())
 
 
 def incident_get(incident_id: UUID | str) -> Incident:
@@ -62,18 +84,29 @@ def incident_alerts(incident: Incident) -> list[Alert]:
     return list(Alert.objects.filter(pk__in=keys).order_by("first_opened_at"))
 
 
-def incident_timeline(incident: Incident) -> QuerySet[Event]:
-    """What happened to it and to its pipelines, in the order it was written: from when it was noticed, or the last clean
-    reading before, until it was closed."""
+def incident_timeline(incident: Incident) -> Lines:
+    """What happened to it, to its pipelines and to their alerts: from when it was noticed, or the last clean reading before,
+    until it was closed. Of the alerts that it names everything until then."""
+    begin, named = _begin(incident), Q(alert__in=incident_alerts(incident))
+    about = alert_lines_about(incident.pipelines.all()) & Q(at__gte=begin)
+    alerts = AlertLine.objects.filter(named | about, change__in=BY_CHANGE)
+    if incident.closed_at is not None:
+        alerts = alerts.filter(at__lte=incident.closed_at)
+    return Lines(incident_events(incident), alerts)
+
+
+def incident_events(incident: Incident) -> QuerySet[Event]:
+    """Its timeline without what the pager wrote."""
     of_incidents = [EventKind.INCIDENT_OPENED, EventKind.INCIDENT_CHANGED, EventKind.INCIDENT_NOTED]
     mine = Q(kind__in=of_incidents, data__incident=str(incident.id))
     begin = _begin(incident)
     about = Q(pipeline__in=incident.pipelines.all(), at__gte=begin) | Q(
         pipeline__isnull=True, kind__in=[EventKind.FROZEN, EventKind.UNFROZEN], at__gte=begin
     )
+    about |= Q(kind=EventKind.ALERT_ACKNOWLEDGED, data__alert__in=incident.alerts)
     if incident.closed_at is not None:
         about &= Q(at__lte=incident.closed_at)
-    return Event.objects.select_related("pipeline").filter(mine | about).order_by("id")
+    return Event.objects.filter(mine | about)
 
 
 def incident_figures(incident: Incident, now: datetime) -> Figures:
@@ -102,8 +135,8 @@ def incident_figures(incident: Incident, now: datetime) -> Figures:
 
 def incident_told(incident: Incident, now: datetime) -> Told:
     """What its post-mortem is made of."""
-    events = incident_timeline(incident)[:LINES]
-    lines = [Line(one.at, one.pipeline.name if one.pipeline else "", one.kind, one.actor, one.says) for one in events]
+    found = lines_read(incident_timeline(incident), limit=LINES, newest=False)
+    lines = [Line(one.at, one.pipeline or "", one.kind, one.actor, one.says) for one in found]
     return Told(
         title=incident.title,
         state=incident.state,
@@ -143,6 +176,6 @@ def _begin(incident: Incident) -> datetime:
 
 def _first_action(incident: Incident) -> Done | None:
     """What a person did first, from when it was noticed."""
-    did = incident_timeline(incident).filter(kind__in=ACTIONS, at__gte=incident.noticed_at).exclude(actor__in=BY_ITSELF)
+    did = incident_events(incident).filter(kind__in=ACTIONS, at__gte=incident.noticed_at).exclude(actor__in=BY_ITSELF)
     found = did.order_by("at", "id").first()
     return None if found is None else Done(found.at, found.actor, found.says)

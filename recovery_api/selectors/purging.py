@@ -19,7 +19,18 @@ from recovery_api.domain.kinds.base import RESTORE_WINDOW
 from recovery_api.domain.ledger.words import ItemWord
 from recovery_api.domain.outcomes import Status
 from recovery_api.domain.pipelines import pipeline_options_parse
-from recovery_api.domain.purging import Answer, Look, Open, Owing, Said, answers_together, needs_row, purge_said
+from recovery_api.domain.purging import (
+    Answer,
+    Look,
+    Open,
+    Owing,
+    Said,
+    Uncleared,
+    answers_together,
+    needs_row,
+    purge_said,
+    uncleared_count,
+)
 from recovery_api.models import (
     WAITING_STATES,
     AcknowledgedOmission,
@@ -53,7 +64,8 @@ LOWEST = Coordinate(INT64_MIN, INT64_MIN)
 class LaneAnswer:
     """One lane. `below` as it was asked. `highest`: the highest counted coordinate that may go, as spelled; None: none.
 
-    `counted`: how many rows the audit that counted there found. `transaction`: empty where none can be printed, and
+    `counted`: how many rows the audit that counted there found. `uncleared`: how many rows a purge up to `below` would take
+    above that; None where it may go. `transaction`: empty where none can be printed, and
     `transaction_says` why.
     """
 
@@ -63,6 +75,7 @@ class LaneAnswer:
     said: Sequence[Said]
     highest: str | None
     counted: int | None
+    uncleared: Uncleared | None
     transaction: str
     transaction_says: str
 
@@ -127,13 +140,17 @@ def _lane(
                 found = one
                 break
     transaction, says = _transaction(source, lane, below, found, pipelines)
+    answer = answers_together(said)
+    may = (found.at, int(found.fingerprint["count"])) if found else None
+    counts = [(one.at, int(one.fingerprint["count"])) for one in counted]
     return LaneAnswer(
         lane,
         coordinate_format(below, spelling),
-        answers_together(said),
+        answer,
         said or [Said("", Answer.UNKNOWN, "No active pipeline reads this source: nothing shows what is owed of it.")],
         coordinate_format(found.at, spelling) if found else None,
         int(found.fingerprint["count"]) if found else None,
+        None if answer is Answer.YES else uncleared_count(below, counts, may),
         transaction,
         says,
     )

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from recovery_api.domain.findings import FindingWord
 from recovery_api.domain.points import Point
+from recovery_api.domain.timelines import AlertKind
 from recovery_api.domain.words import words
 from recovery_api.models import (
     AuditStatus,
@@ -335,6 +336,19 @@ class EventShape(serializers.Serializer):
     plan = maybe(serializers.UUIDField)
     recovery = maybe(serializers.UUIDField)
     audit = maybe(serializers.UUIDField)
+
+
+TIMELINE_KINDS = [*words(EventKind), *words(AlertKind)]
+
+
+class TimelineLineShape(EventShape):
+    """An event, or what happened to an alert; of that `data` is empty."""
+
+    id = serializers.CharField(
+        help_text="Of an event its number; of what happened to an alert the newest event's number then, a point, and the line's own."
+    )
+    kind = serializers.ChoiceField(TIMELINE_KINDS)
+    alert = maybe(serializers.UUIDField)
 
 
 class OmissionShape(serializers.Serializer):

@@ -10,12 +10,15 @@ from django.db import transaction
 
 from recovery_api.domain.actors import subject
 from recovery_api.domain.alerts.causes import Cause
+from recovery_api.domain.alerts.evaluation import Silence
 from recovery_api.domain.alerts.outbox import DeliveryKind
 from recovery_api.domain.alerts.quiet import Mutes, note_check, until_check
 from recovery_api.domain.errors import BadInput, Refused
 from recovery_api.domain.labels import label_parse
 from recovery_api.domain.words import words
 from recovery_api.models import Alert, AlertLine, EventKind, Mute, Pipeline, Sink, Source
+from recovery_api.selectors.alerts import mute_says, served_by
+from recovery_api.selectors.timelines import event_newest
 from recovery_api.services.alert_telling import destinations_used, group_message, members_of
 from recovery_api.services.alerts import acknowledgement_clear
 from recovery_api.services.deliveries import deliveries_make
@@ -40,7 +43,7 @@ def alert_acknowledge(alert: Alert, *, note: str, until: datetime | None, actor:
             raise Refused("acknowledging it", reason, "Ask them, or give it back first.")
         locked.acknowledged_at, locked.acknowledged_until = now, end
         locked.acknowledged_by, locked.acknowledged_note = actor, text
-        _keep(locked, "acknowledged", f"Until {end:%Y-%m-%d %H:%M} UTC: {text}", actor, now)
+        _keep(locked, Silence.ACKNOWLEDGED, f"Until {end:%Y-%m-%d %H:%M} UTC: {text}", actor, now)
         _tell_acknowledged(locked, f"{subject(actor)} acknowledged it until {end:%Y-%m-%d %H:%M} UTC: {text}", now)
     return locked
 
@@ -55,7 +58,7 @@ def alert_give_back(alert: Alert, *, actor: str, now: datetime) -> Alert:
         if locked.acknowledged_until == locked.acknowledged_at:
             acknowledgement_clear(locked)
             locked.told = "nothing"
-        _keep(locked, "given back", "It comes back at the next evaluation.", actor, now)
+        _keep(locked, Silence.GIVEN_BACK, "It comes back at the next evaluation.", actor, now)
     return locked
 
 
@@ -74,9 +77,7 @@ def mute_add(
             by=by, value=value, cause=cause, note=text, until=end, created_at=now, created_by=actor
         )
         says = f"{mute_says(mute)} until {end:%Y-%m-%d %H:%M} UTC: {text}"
-        event_append(
-            EventKind.ALERTING_CHANGED, actor=actor, now=now, says=f"Muted: {says}", data={"mute": str(mute.pk)}
-        )
+        _mute_told(mute, f"Muted: {says}", actor, now)
     return mute
 
 
@@ -88,14 +89,8 @@ def mute_end(mute: Mute, *, actor: str, now: datetime) -> Mute:
         ):
             raise Refused("ending this mute", "it is over already", "Nothing is to be done.")
         mute.ended_at, mute.ended_by = now, actor
-        says = f"No longer muted: {mute_says(mute)}"
-        event_append(EventKind.ALERTING_CHANGED, actor=actor, now=now, says=says, data={"mute": str(mute.pk)})
+        _mute_told(mute, f"No longer muted: {mute_says(mute)}", actor, now)
     return mute
-
-
-def mute_says(mute: Mute) -> str:
-    """What it keeps silent."""
-    return f"{Cause(mute.cause).label if mute.cause else 'every alert'} of {mute.by} {mute.value}"
 
 
 def _value_check(by: Mutes, value: str) -> None:
@@ -108,24 +103,36 @@ def _value_check(by: Mutes, value: str) -> None:
         raise BadInput("value", f"there is no {by} {value!r}", "Give its name as it is registered.")
 
 
+def _mute_told(mute: Mute, says: str, actor: str, now: datetime) -> None:
+    """Of one pipeline's mute, and of its sink's, the event is that pipeline's."""
+    used = Pipeline.objects.filter(retired_at__isnull=True)
+    of: Pipeline | None = None
+    if mute.by == Mutes.PIPELINE:
+        of = used.filter(name=mute.value).first()
+    elif mute.by == Mutes.SINK:
+        of = served_by(Sink.objects.filter(name=mute.value, retired_at__isnull=True).first())
+    data = {"mute": str(mute.pk)}
+    event_append(EventKind.ALERTING_CHANGED, actor=actor, now=now, says=says, pipeline=of, data=data)
+
+
 def _locked(alert: Alert) -> Alert:
     found: Alert = Alert.objects.select_for_update(of=("self",)).select_related("group").get(pk=alert.pk)
     return found
 
 
-def _keep(alert: Alert, change: str, says: str, actor: str, now: datetime) -> None:
+def _keep(alert: Alert, change: Silence, says: str, actor: str, now: datetime) -> None:
     alert.save(
         update_fields=[
             *("acknowledged_at", "acknowledged_until", "acknowledged_by", "acknowledged_note", "told"),
         ]
     )
-    AlertLine.objects.create(alert=alert, at=now, change=change, actor=actor, says=says)
+    AlertLine.objects.create(alert=alert, at=now, change=change, actor=actor, says=says, after_event=event_newest())
     event_append(
         EventKind.ALERT_ACKNOWLEDGED,
         actor=actor,
         now=now,
         says=f"{Cause(alert.cause).label} was {change}. {says}",
-        pipeline=alert.pipeline,
+        pipeline=alert.pipeline or served_by(alert.sink),
         data={"alert": str(alert.pk)},
     )
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Q
 
+from recovery_api.domain.actors import by
 from recovery_api.domain.alerts.causes import Cause, Scope, Severity
 from recovery_api.domain.alerts.ends import Reached
 from recovery_api.domain.alerts.evaluation import (
@@ -19,6 +20,7 @@ from recovery_api.domain.alerts.evaluation import (
     Change,
     Held,
     Observed,
+    Silence,
     Subject,
     is_quiet_after_reopening,
     observe,
@@ -26,12 +28,13 @@ from recovery_api.domain.alerts.evaluation import (
 from recovery_api.domain.alerts.quiet import About, Told, is_to_be_told, mute_of
 from recovery_api.domain.errors import FencepostError
 from recovery_api.models import Alert, AlertGroup, AlertLine, Delivery, Mute, Pipeline, Sink, Upkeep
-from recovery_api.selectors.alerts import EVALUATED, abouts_get, evaluated_at, muted_of, mutes_standing
+from recovery_api.selectors.alerts import EVALUATED, abouts_get, evaluated_at, mute_says, muted_of, mutes_standing
 from recovery_api.selectors.alerts_seen import alerts_seen
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_list
 from recovery_api.selectors.headroom import PipelineHeadroom, fleet_headroom
 from recovery_api.selectors.headroom_figures import Figure, events_newest, figures_standing
+from recovery_api.selectors.timelines import event_newest
 from recovery_api.services.alert_telling import Telling, tell
 from recovery_api.services.headroom import headroom_keep
 
@@ -40,6 +43,11 @@ LOCK = 0x46454E4345
 """Of the database: who holds it evaluates."""
 HEADROOMS_AT_ONCE = 50
 """So many pipelines' headroom one evaluation works out at most; workers do it, too."""
+NOT_SHOWN = {
+    Change.CLEARING: "Not so in a newer observation, and one more is needed: ",
+    Change.RESOLVED: "No longer so: ",
+}
+"""Before what an alert said last, where an observation that does not show it says nothing itself."""
 HELD = tuple(field.name for field in fields(Held))
 SAVED = (*HELD, "end", "told", "told_since", "group", "muted_until")
 """Without the acknowledgement: a person may write that while an evaluation runs, and it is only ever taken away here, on purpose."""
@@ -149,7 +157,7 @@ class Evaluation:
         else:
             self._change(alert, step.held, step.change, seen)
         if step.change is not Change.SEEN:
-            self._line(alert, step.change, seen.says or alert.says, seen.evidence)
+            self._line(alert, step.change, seen.says or f"{NOT_SHOWN.get(step.change, '')}{alert.says}", seen.evidence)
 
     def _change(self, alert: Alert, held: Held, change: Change, seen: Observed) -> None:
         is_worse = (held.level_severity, held.level_number) != (Severity(alert.level_severity), alert.level_number)
@@ -158,6 +166,7 @@ class Evaluation:
         self.touched[str(alert.pk)] = alert
         if change is Change.REOPENED:
             alert.told, alert.told_since, alert.end = Told.NOTHING, self.now + REOPENS_WITHIN, seen.end[:300]
+            alert.muted_until = None  # of when it was open before
             if is_worse:  # that is told at once, as it would be of an open one
                 self.worsened.add(str(alert.pk))
                 alert.told_since = self.now
@@ -165,7 +174,9 @@ class Evaluation:
             self.worsened.add(str(alert.pk))
             alert.told_since = self.now
             if alert.acknowledged_until is not None:
-                self._line(alert, "broke through", f"It is worse than when {alert.acknowledged_by} acknowledged it.")
+                self._line(
+                    alert, Silence.BROKE_THROUGH, f"It is worse than when {alert.acknowledged_by} acknowledged it."
+                )
             self._unacknowledge(alert)
         elif change is Change.RESOLVED:
             self._unacknowledge(alert)
@@ -197,14 +208,15 @@ class Evaluation:
         for alert in self._every():
             until = alert.acknowledged_until
             if alert.resolved_at is None and until is not None and until <= self.now:
-                self._line(alert, "came back", f"The acknowledgement of {alert.acknowledged_by} ended.")
+                self._line(alert, Silence.CAME_BACK, f"The acknowledgement of {alert.acknowledged_by} ended.")
                 self.returned.add(str(alert.pk))
                 alert.told_since = max(until, min(self.last, self.now))
                 acknowledgement_clear(alert)
                 self.touched[str(alert.pk)] = alert
 
     def _tell(self) -> Telling:
-        mutes = muted_of(list(mutes_standing(self.now)))
+        standing = {str(one.pk): one for one in mutes_standing(self.now)}
+        mutes = muted_of(list(standing.values()))
         abouts = abouts_get()
         due: list[tuple[Alert, About, bool]] = []
         for alert in self._every():
@@ -212,7 +224,7 @@ class Evaluation:
                 continue
             about = replace(abouts.get(alert.subject, About("")), cause=alert.cause)
             mute = mute_of(about, mutes, self.now) if mutes else None
-            self._mute_keep(alert, mute.until if mute else None)
+            self._mute_keep(alert, standing[mute.key] if mute else None)
             is_again = str(alert.pk) in self.worsened | self.returned
             if is_to_be_told(
                 Told(alert.told),
@@ -231,12 +243,18 @@ class Evaluation:
             self.touched[str(alert.pk)] = alert
         return telling
 
-    def _mute_keep(self, alert: Alert, until: datetime | None) -> None:
-        if alert.muted_until != until:
-            if until is None:
-                alert.told_since = max(alert.told_since, min(alert.muted_until or self.now, self.now))
-            alert.muted_until = until
-            self.touched[str(alert.pk)] = alert
+    def _mute_keep(self, alert: Alert, mute: Mute | None) -> None:
+        until = mute.until if mute else None
+        if alert.muted_until == until:
+            return
+        if mute is None:
+            alert.told_since = max(alert.told_since, min(alert.muted_until or self.now, self.now))
+            self._line(alert, Silence.UNMUTED, "No mute keeps it silent any more.")
+        else:
+            says = f"{mute_says(mute)} until {mute.until:%Y-%m-%d %H:%M} UTC, {by(mute.created_by)}: {mute.note}"
+            self._line(alert, Silence.MUTED, f"{says[:1].upper()}{says[1:]}")
+        alert.muted_until = until
+        self.touched[str(alert.pk)] = alert
 
     def _save(self) -> None:
         new = {str(alert.pk) for alert in self.new}
@@ -251,6 +269,9 @@ class Evaluation:
         Alert.objects.filter(pk__in=self.cleared).update(**UNACKNOWLEDGED)
         ended = Alert.objects.filter(pk__in=self.returned, acknowledged_until__lte=self.now)  # not one that began since
         ended.update(**UNACKNOWLEDGED)
+        newest = event_newest()
+        for line in self.lines:
+            line.after_event = newest
         AlertLine.objects.bulk_create(self.lines, batch_size=1000)
 
     def _every(self) -> Iterable[Alert]:

@@ -16,20 +16,20 @@ from recovery_api.exceptions import BadRequest
 from recovery_api.incident_rows import figures_as_row, incident_as_row
 from recovery_api.models import Pipeline
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
-from recovery_api.rows import event_as_row
 from recovery_api.schema import operation
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get
 from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
 from recovery_api.serializers.fields import Body, Choice, FlagWord, Name, Text, TextList
 from recovery_api.serializers.incidents import IncidentShape, PostMortemShape
-from recovery_api.serializers.shapes import EventShape, page_of
+from recovery_api.serializers.shapes import TimelineLineShape, page_of
 from recovery_api.services.incidents import NOTE_LONGEST, incident_change, incident_note, incident_open
 from recovery_api.views.base import ApiView, answer, filtered_pipeline, referenced
 from recovery_api.views.conditional import tagged, versions_read
 from recovery_api.views.idempotent import idempotent
 from recovery_api.views.paging import PageQuery, page
 from recovery_api.views.permission import actor
+from recovery_api.views.timelines import lines_page
 
 
 class IncidentsQuery(PageQuery):
@@ -153,14 +153,14 @@ class IncidentTimeline(ApiView):
 
     @operation(
         "list_incident_events",
-        "Everything that happened to it and to its pipelines, in the order it was written.",
-        answer=page_of(EventShape, "IncidentEventPage"),
+        "Everything that happened to it, to its pipelines and to their alerts, in the order it was written.",
+        answer=page_of(TimelineLineShape, "IncidentTimelinePage"),
         query=PageQuery,
         errors=[404],
         tag="incidents",
     )
     def get(self, request: Request, incident_id: str) -> Response:
-        return page(request, self.asked, incident_timeline(incident_get(incident_id)), ("id",), event_as_row)
+        return lines_page(request, self.asked, incident_timeline(incident_get(incident_id)))
 
 
 class IncidentPostMortem(ApiView):

@@ -114,6 +114,9 @@ def addresses(world: World) -> Callable[[], dict[str, str]]:
     return make
 
 
+BAR_LINES = """() => Math.floor(
+    document.querySelector("header.bar").offsetHeight / (document.querySelector("nav.main a")?.offsetHeight ?? Infinity)
+)"""
 CHARTS_CUT = """() => [...document.querySelectorAll(".plot .main-svg")].map(
     (svg) => svg.getBoundingClientRect().height - svg.closest(".plot").getBoundingClientRect().height
 ).filter((cut) => cut > 1)"""
@@ -142,6 +145,8 @@ def test_axe_finds_nothing_on_any_page_and_none_scrolls_sideways(
                 page.goto(address)  # a chart is drawn again a moment after its window changed
             if (over := page.evaluate(SIDEWAYS)) > 0:
                 said.append(f"scrolls {over} px sideways at {width}")
+            if (lines := page.evaluate(BAR_LINES)) > {768: 2, 1280: 1}.get(width, lines):
+                said.append(f"the bar has {lines} lines at {width}")
         if page.locator(".plot").count():
             page.wait_for_timeout(500)  # charts follow a window a moment after it changed
             said += [f"a chart is {cut} px higher than its box" for cut in page.evaluate(CHARTS_CUT)]

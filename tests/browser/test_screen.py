@@ -34,7 +34,7 @@ def test_an_approval_is_few_tabs_away_and_focus_stays_where_the_work_is(
     world: World, open_page: Callable[..., Page]
 ) -> None:
     plan = world.plan()
-    page = open_page("ada")
+    page = open_page("ada", permissions=["clipboard-read", "clipboard-write"])
     page.goto(reverse("plan", args=[plan.id]))
     tabs = tabs_to(page, "Skip to the content")
     page.keyboard.press("Enter")
@@ -50,6 +50,13 @@ def test_an_approval_is_few_tabs_away_and_focus_stays_where_the_work_is(
     finding = audit.listing.order_by("number").first()
     place = f"audit={audit.id}&lane=0&at={world.coordinate('k0')}"
     assert finding is not None
+    page.goto(reverse("findings", args=[audit.id]))
+    numbers = page.locator("td a > code.coordinate").all_inner_texts()
+    page.locator("td a", has_text=numbers[1]).first.focus()
+    for number in (numbers[1], numbers[2]):
+        page.keyboard.press("c")
+        expect(page.locator("#said")).to_have_text(f"Copied {number}")
+        assert page.evaluate("navigator.clipboard.readText()") == number
     page.goto(f"{reverse('finding')}?{place}")
     page.get_by_label("Why it may stay").fill("asked the shop")
     page.keyboard.press("Enter")

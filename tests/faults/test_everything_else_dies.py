@@ -1,4 +1,5 @@
-"""Worker, engine and broker run, and are killed: the pager, which needs the control database alone, tells of each, and of what is owed."""
+"""Worker, engine and broker run, and are killed: the pager, which needs the control database alone, tells of each, and of what is
+owed; and it comes back with its database."""
 
 from __future__ import annotations
 
@@ -10,9 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import connection
+from psycopg import sql
 
 from recovery_api.domain.alerts.signatures import is_signed
 from recovery_api.models import Worker
@@ -66,8 +71,30 @@ def pages(receiver: Receiver) -> set[str]:
     return causes
 
 
-def test_worker_engine_and_broker_are_killed_and_every_page_goes_out(
-    servers: tuple[Server, Server], receiver: Receiver
+@contextmanager
+def database_away() -> Iterator[None]:
+    """Nobody but this test gets into the control database, and who was in is thrown out."""
+    own, name = connection.settings_dict, sql.Identifier(connection.settings_dict["NAME"])
+    with psycopg.connect(
+        host=own["HOST"],
+        port=own["PORT"],
+        user=own["USER"],
+        password=own["PASSWORD"],
+        dbname="postgres",
+        autocommit=True,
+    ) as other:
+        try:
+            other.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+            mine = connection.cursor().execute("SELECT pg_backend_pid()").fetchone()[0]
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
+            other.execute(others, [own["NAME"], mine])
+            yield
+        finally:
+            other.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
+
+
+def test_worker_engine_and_broker_are_killed_and_every_page_goes_out_and_the_database_may_be_away(
+    servers: tuple[Server, Server], receiver: Receiver, tmp_path: Path
 ) -> None:
     redis, spark = servers
     now = now_get()
@@ -82,7 +109,9 @@ def test_worker_engine_and_broker_are_killed_and_every_page_goes_out(
     )
     celery = ["celery", "-A", "workers.celery", "worker", "--concurrency", "1", "--queues", "spark,default"]
     worker = forked(*celery, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
-    pager = subprocess.Popen([sys.executable, "manage.py", "pager"], env=env, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "pager.log"
+    with log.open("w") as told:
+        pager = subprocess.Popen([sys.executable, "manage.py", "pager"], env=env, stderr=told)
     try:
         until(Worker.objects.exists, "the worker did not come")
         until(lambda: any(path == "/beat" for path, _, _ in receiver.requests), "the pager did not look")
@@ -95,8 +124,19 @@ def test_worker_engine_and_broker_are_killed_and_every_page_goes_out(
         audit_request(pipeline, actor="ada", now=now_get(), wake=False)
         until(lambda: pages(receiver) >= CAUSES, f"paged for {sorted(pages(receiver))} alone")
         assert pages(receiver) == CAUSES
+
+        other = pipeline_make("letters", now, options={"is_scheduled": False, "stale_after_seconds": 86_400})
+        with database_away():
+            until(lambda: log.read_text().count("the control database is away") > 1, "the pager did not notice")
+            judged(other, "owed", now_get())
+        until(lambda: "letters" in named(receiver), "the pager did not come back with its database")
     finally:
         worker.kill()
         pager.send_signal(signal.SIGTERM)
-        _, said = pager.communicate(timeout=60)
-    assert pager.returncode == 0, said
+        pager.wait(timeout=60)
+    assert pager.returncode == 0, log.read_text()
+
+
+def named(receiver: Receiver) -> str:
+    """What the pages say."""
+    return " ".join(body.decode() for path, _, body in list(receiver.requests) if path != "/beat")

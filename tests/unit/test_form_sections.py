@@ -34,4 +34,4 @@ def test_a_section_opens_where_something_in_it_was_set_or_cannot_be_used() -> No
     edited = EndForm(options=kind.options, initial={"option_grace_seconds": "5"}).sections
     wrong = EndForm({"option_cursor_spelling": "sideways"}, options=kind.options).sections
     assert "What a frontier rests on" in [one.title for one in edited if one.is_open]
-    assert "The relay's own cursor" in [one.title for one in wrong if one.is_open]
+    assert "What the relay reads by" in [one.title for one in wrong if one.is_open]

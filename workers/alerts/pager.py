@@ -22,10 +22,10 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 
 from recovery_api.domain.alerts.addresses import url_check
 from recovery_api.domain.errors import FencepostError
-from recovery_api.models import Event
 from recovery_api.selectors.alerts import evaluated_at
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.destinations import deliveries_due, deliveries_overdue
+from recovery_api.selectors.timelines import event_newest
 from recovery_api.services.alerts import Evaluated, alerts_evaluate, alerts_forget
 from recovery_api.services.health import parts_reached
 from workers.alerts.delivering import Deliverer, resolved
@@ -121,7 +121,7 @@ class Pager:
         if time.monotonic() - self._reached_at >= REACHED_EVERY_SECONDS:
             self._reached, self._reached_at = reached_get(), time.monotonic()
             parts_reached(self._reached)
-        newest = _newest_event()
+        newest = event_newest()
         began = time.monotonic()
         found = alerts_evaluate(self._reached, KIT_VERSION)
         self._evaluated_at, self._newest_event = time.monotonic(), newest
@@ -157,7 +157,7 @@ class Pager:
         since = time.monotonic() - self._evaluated_at
         if since >= EVALUATED_EVERY_SECONDS:
             return True
-        return since >= self._rests_seconds and _newest_event() != self._newest_event
+        return since >= self._rests_seconds and event_newest() != self._newest_event
 
 
 def _silent_because() -> str:
@@ -178,7 +178,3 @@ def _called(sender: Sender) -> Beat:
         return Beat(False, str(error))
     answer = sender.send(url, None, {})
     return Beat(not answer.problem, answer.problem or f"answered {answer.status}")
-
-
-def _newest_event() -> int:
-    return Event.objects.order_by("-id").values_list("id", flat=True).first() or 0

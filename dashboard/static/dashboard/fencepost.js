@@ -19,13 +19,43 @@
   /* A coordinate is copied by a click on it, and said to be; by hand, one click selects all of it. */
   document.addEventListener("click", function (event) {
     var code = event.target.closest("code[data-copy]");
-    if (!code || !navigator.clipboard) return;
-    navigator.clipboard.writeText(code.dataset.copy).then(function () {
-      code.classList.add("copied");
-      said("Copied " + code.dataset.copy);
-      window.setTimeout(function () { code.classList.remove("copied"); }, 1500);
-    }, function () { /* it is selected: copy it by hand */ });
+    if (code && navigator.clipboard) codeCopy(code, function () { /* it is selected: copy it by hand */ });
   });
+  function codeCopy(code, otherwise) {
+    var text = code.dataset.copy || code.textContent.trim();
+    if (!navigator.clipboard) { otherwise(); return; }
+    navigator.clipboard.writeText(text).then(function () {
+      code.classList.add("copied");
+      said("Copied " + text);
+      window.setTimeout(function () { code.classList.remove("copied"); }, 1500);
+    }, otherwise);
+  }
+  /* The same by a key: the one at the focus or in its row, then one after the other. None is a stop of Tab for that. */
+  var lastByKey = null;
+  document.addEventListener("focusin", function () { lastByKey = null; });
+  function codeNext() {
+    var codes = Array.prototype.filter.call(
+      document.querySelectorAll("main code.coordinate[data-copy], main a > code.coordinate"),
+      function (code) { return code.getClientRects().length > 0; }
+    );
+    var focus = document.activeElement, row = focus.closest("tr, li, dd, p");
+    var was = codes.indexOf(lastByKey);
+    var here = row ? codes.findIndex(function (code) { return row.contains(code); }) : -1;
+    var after = codes.findIndex(function (code) { return focus.compareDocumentPosition(code) & Node.DOCUMENT_POSITION_FOLLOWING; });
+    return codes[was >= 0 ? was + 1 : here >= 0 ? here : after] || codes[0];
+  }
+  function codeStop(code) { return code.closest("a") || code; }
+  function codeCopyByKey() {
+    var code = codeNext();
+    if (!code) { said("There is no coordinate on this page."); return; }
+    if (codeStop(code) === code) code.setAttribute("tabindex", "-1");
+    codeStop(code).focus();
+    lastByKey = code;
+    codeCopy(code, function () {
+      window.getSelection().selectAllChildren(code);
+      said("Selected " + code.textContent.trim() + ". Copy it as you copy any text.");
+    });
+  }
   function said(text) {
     var region = document.getElementById("said");
     if (region) region.textContent = text;
@@ -118,6 +148,7 @@
     wentAt = event.key === "g" ? event.timeStamp : 0;
     if (went && GO[event.key]) { window.location.assign(GO[event.key]); return; }
     if (event.key === "?") { event.preventDefault(); keysShow(); }
+    if (event.key === "c") codeCopyByKey();
     if (event.key === "/") {
       var search = document.querySelector("input[type=search]");
       event.preventDefault();

@@ -44,6 +44,19 @@ class Change(StrEnum):
     RESOLVED = "resolved"
 
 
+class Silence(StrEnum):
+    """What else is a line of an alert's history: what keeps it from being told, and what ends that."""
+
+    ACKNOWLEDGED = "acknowledged"
+    GIVEN_BACK = "given back"
+    CAME_BACK = "came back"
+    """The acknowledgement's end has come."""
+    BROKE_THROUGH = "broke through"
+    """It is worse than when it was acknowledged."""
+    MUTED = "muted"
+    UNMUTED = "no longer muted"
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """One observation. `at`: when what it rests on was read; of two the later one is newer. `since`: from when on it is so.

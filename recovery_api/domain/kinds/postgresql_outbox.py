@@ -66,7 +66,7 @@ def check(options: Mapping[str, Any]) -> None:
         raise BadInput(
             "postgresql_outbox.cursor_columns", problem, "A cursor is as wide as the coordinate it points at."
         )
-    named = [("cursor_table", table), ("cursor_schema", options.get("cursor_schema"))]
+    named = [(name, options.get(name)) for name in ("cursor_table", "cursor_schema", "publication")]
     named += [("cursor_columns", name) for name in columns or ()]
     named += [("cursor_where", name) for name in options.get("cursor_where") or ()]
     for name, said in named:
@@ -103,6 +103,11 @@ KIND = Kind(
             "slot",
             "The logical slot that the relay reads by, where it does: how long its WAL lasts is read at each audit, with this"
             " source's own login.",
+        ),
+        Option(
+            "publication",
+            "The publication that the relay reads by, where it does: partitions that it leaves out are named, for what is committed"
+            " there is never emitted.",
         ),
         Option(
             "share_lock",

@@ -13,11 +13,19 @@ from recovery_api.incident_rows import figures_as_row, incident_as_row, incident
 from recovery_api.management.base import FencepostCommand, Shown, subcommand_add
 from recovery_api.management.lines import event_lines
 from recovery_api.post_mortems import post_mortem_html, post_mortem_markdown
-from recovery_api.rows import event_as_row
+from recovery_api.selectors.alerts import alert_get
 from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get
-from recovery_api.selectors.incidents import incident_figures, incident_get, incident_list, incident_timeline
+from recovery_api.selectors.incidents import (
+    incident_begun,
+    incident_figures,
+    incident_get,
+    incident_list,
+    incident_timeline,
+)
+from recovery_api.selectors.timelines import lines_read
 from recovery_api.services.incidents import incident_change, incident_note, incident_open
+from recovery_api.timeline_rows import line_as_row
 
 
 class Command(FencepostCommand):
@@ -30,7 +38,10 @@ class Command(FencepostCommand):
         opened = subcommand_add(subparsers, "open", "give an incident a name")
         opened.add_argument("title")
         opened.add_argument("--pipeline", action="append", default=[], metavar="NAME", help="one of its pipelines")
-        opened.add_argument("--severity", choices=words(Severity), default=Severity.ERROR.value)
+        opened.add_argument("--severity", choices=words(Severity), help="left out: the alert's, else error")
+        opened.add_argument(
+            "--alert", metavar="ID", help="the alert it is opened from: with its pipeline, severity and first moment"
+        )
         opened.add_argument("--commander", default="", help="who leads it")
         changed = subcommand_add(subparsers, "change", "its state, severity, commander, cause or pipelines")
         changed.add_argument("incident")
@@ -72,7 +83,12 @@ class Command(FencepostCommand):
 
     def _open(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipelines = [pipeline_get(name) for name in dict.fromkeys(options["pipeline"])]
-        given = {name: options[name] for name in ("severity", "commander")}
+        given = {"severity": options["severity"] or Severity.ERROR, "commander": options["commander"]}
+        if options["alert"]:
+            begun = incident_begun(alert_get(options["alert"]))
+            pipelines = pipelines or list(begun.pipelines)
+            given |= {"alert": begun.alert, "noticed_at": begun.noticed_at}
+            given["severity"] = options["severity"] or begun.severity
         row = incident_as_row(incident_open(options["title"], pipelines, actor=options["actor"], now=now, **given))
         return Shown(row, incident_lines(row))
 
@@ -97,7 +113,8 @@ class Command(FencepostCommand):
         return Shown(incident_as_row(incident), ["Noted."])
 
     def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:
-        rows = [event_as_row(one) for one in incident_timeline(incident_get(options["incident"]))]
+        found = lines_read(incident_timeline(incident_get(options["incident"])), newest=False)
+        rows = [line_as_row(one) for one in found]
         return Shown({"timeline": rows}, event_lines(rows))
 
     def _post_mortem(self, now: datetime, options: dict[str, Any]) -> Shown:

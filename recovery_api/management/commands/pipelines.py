@@ -28,7 +28,6 @@ from recovery_api.models import Intent, Sink, Source
 from recovery_api.rows import (
     Row,
     audit_as_row,
-    event_as_row,
     pipeline_as_row,
     plan_as_row,
     recovery_as_row,
@@ -37,10 +36,11 @@ from recovery_api.selectors.clock import now_get
 from recovery_api.selectors.ends import pipeline_get, sink_get, source_get
 from recovery_api.selectors.fleet import fleet_status, pipeline_status
 from recovery_api.selectors.plans import plan_list
-from recovery_api.selectors.recoveries import timeline
+from recovery_api.selectors.timelines import lines_read, timeline_lines
 from recovery_api.services.ends import connection_test_request
 from recovery_api.services.pipelines import pipeline_check, pipeline_create, pipeline_update
 from recovery_api.services.retirement import pipeline_retire
+from recovery_api.timeline_rows import line_as_row
 
 MEMBERS = ("name", "source", "sink", "delivery", "scope", "options", "requires_other_approver")
 SHOWN_PLANS = 5
@@ -137,8 +137,8 @@ class Command(FencepostCommand):
 
     def _timeline(self, now: datetime, options: dict[str, Any]) -> Shown:
         pipeline = pipeline_get(options["name"])
-        events = [event_as_row(event) for event in timeline(pipeline=pipeline)]
-        return Shown({"name": pipeline.name, "timeline": events}, event_lines(events))
+        lines = [line_as_row(one) for one in lines_read(timeline_lines(pipeline=pipeline.name), newest=False)]
+        return Shown({"name": pipeline.name, "timeline": lines}, event_lines(lines))
 
     def _add(self, now: datetime, options: dict[str, Any]) -> Shown:
         given = self._given(options)

@@ -8,6 +8,10 @@ DOMAIN = "tests/unit/alerts/test_evaluation.py"
 EVALUATING = "tests/integration/alerts/test_evaluating.py"
 DELIVERING = "tests/integration/alerts/test_delivering.py"
 OUTBOX = "tests/unit/alerts/test_outbox.py"
+TIMELINES = (
+    "tests/integration/alerts/test_faces.py::"
+    "test_timelines_and_a_post_mortem_tell_of_alerts_among_the_events_in_the_order_they_were_written"
+)
 
 GUARDS = (
     Guard(
@@ -127,5 +131,19 @@ GUARDS = (
             "tests/integration/api/test_for_tools.py::"
             "test_a_change_of_a_destination_that_somebody_changed_meanwhile_is_refused",
         ),
+    ),
+    Guard(
+        "what happened to an alert stands before every event of its timeline",
+        "recovery_api/services/alerts.py",
+        "            line.after_event = newest\n",
+        "            pass\n",
+        (TIMELINES,),
+    ),
+    Guard(
+        "a line of an alert is lost between two pages of a timeline",
+        "recovery_api/selectors/timelines.py",
+        "Q(after_event__lt=before.event) | Q(after_event=before.event, id__lt=before.line)",
+        "Q(after_event__lt=before.event)",
+        (TIMELINES,),
     ),
 )

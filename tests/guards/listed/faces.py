@@ -6,6 +6,9 @@ from tests.guards.guard import Guard
 
 PAGES = "tests/integration/pages"
 SECURITY = "tests/integration/security"
+PLANS_FILE = (
+    f"{PAGES}/test_plan_pages.py::test_the_batch_is_a_file_with_names_and_no_formula_that_is_read_again_as_it_was"
+)
 
 GUARDS = (
     Guard(
@@ -21,6 +24,20 @@ GUARDS = (
         "{{ sample.key|truncatechars:120 }}",
         "{{ sample.key|safe|truncatechars:120 }}",
         (f"{PAGES}/test_incident_pages.py::test_script_in_names_keys_and_sentences_is_shown_as_text",),
+    ),
+    Guard(
+        "a key in a file of a plan is a formula in a spreadsheet",
+        "dashboard/views/plans.py",
+        '[cell_write(row[name] or "") for name',
+        '[(row[name] or "") for name',
+        (PLANS_FILE,),
+    ),
+    Guard(
+        "a file of a plan names other events where it is read again",
+        "recovery_api/domain/dead_letters.py",
+        "held = map(cell_read, cells) if set(header) >= OURS else cells",
+        "held = cells",
+        (PLANS_FILE,),
     ),
     Guard(
         "pages run scripts of their own text",

@@ -10,11 +10,16 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from recovery_api.models import Alert, Delivery, Destination, Event, Mute, Route
+from recovery_api.domain.alerts.causes import Cause, Scope
+from recovery_api.domain.alerts.evaluation import Observed, Subject
+from recovery_api.models import Alert, Delivery, Destination, Event, Incident, Mute, Route
 from recovery_api.selectors.clock import now_get
+from recovery_api.services.alert_quiet import alert_acknowledge, mute_add, mute_end
+from recovery_api.services.alerts import Evaluation
 from recovery_api.services.destinations import destination_add
 from recovery_api.services.tokens import token_create
 from tests.integration.alerts.conftest import evaluate, judged
@@ -217,3 +222,63 @@ def test_commands_do_the_same(alert):
     for word in ("off", "on", "retire"):
         assert run("destinations", word, "mail")[0] == 0
     assert run("alerts", "list", "--state", "resolved")[0] == 0
+
+
+KINDS = [
+    *("pipeline created", "audit recorded", "alert opened", "alerting changed", "alert muted", "alerting changed"),
+    *("alert unmuted", "alert acknowledged", "audit recorded", "alert broke through", "alert worsened", "alert opened"),
+]
+
+
+def test_timelines_and_a_post_mortem_tell_of_alerts_among_the_events_in_the_order_they_were_written(alert):
+    olga, pipeline, now = person("olga", "operator"), alert.pipeline, now_get()
+    mute = mute_add("pipeline", "orders", note="Moved", until=now + dt.timedelta(hours=1), actor="ada", now=now)
+    evaluate(now_get())
+    mute_end(mute, actor="ada", now=now_get())
+    evaluate(now_get())
+    soon_enough, hour = now_get(), dt.timedelta(hours=1)
+    alert_acknowledge(alert, note="I look", until=soon_enough + hour, actor="olga", now=soon_enough)
+    judged(pipeline, "owed", now_get(), lost_count=99)
+    evaluate(now_get())
+    outdated = Observed(Cause.KIT_OUTDATED, Subject(Scope.SINK, pipeline.sink_id), True, now_get(), "It is older.")
+    with transaction.atomic():
+        Evaluation(now_get(), now_get()).run([outdated])
+    other = pipeline_make("other", now_get())
+    judged(other, "owed", now_get())
+    evaluate(now_get())
+    told = run("pipelines", "timeline", "orders")[1]["timeline"]
+    assert [one["kind"] for one in told] == KINDS, "an acknowledgement once, and nothing of the other pipeline"
+    assert (
+        told[4]["says"].startswith("Owed: Every alert of pipeline orders until ") and "by ada: Moved" in told[4]["says"]
+    )
+    assert told[-1]["says"] == "Sink kit outdated of sink orders: It is older." and told[-1]["pipeline"] is None
+    assert {one["alert"] for one in told[:-1] if one["alert"]} == {str(alert.pk)}
+    for order in ("oldest", "newest"):
+        assert paged(olga, f"/api/v1/timeline?pipeline=orders&limit=2&order={order}") == (
+            told if order == "oldest" else told[::-1]
+        ), "each once, whatever the page"
+    shown = page(olga, "/pipelines/orders/timeline/")[1]
+    assert f'<a href="/alerts/{alert.pk}/">alert</a>' in shown and "alert broke through" in shown
+    assert "alert muted" in page(olga, "/timeline/?pipeline=orders&kind=alert+muted")[1]
+    begun = run("incident", "open", "Owed", "--alert", str(alert.pk), "--actor", "olga")[1]
+    assert begun["pipelines"] == ["orders"] and begun["severity"] == "critical"
+    assert begun["alerts"] == [str(alert.pk)] and begun["noticed_at"] == alert.first_opened_at.isoformat()
+    about_sink = Alert.objects.get(cause="kit_outdated")
+    form = page(olga, f"/incidents/?alert={about_sink.pk}")[1]
+    assert 'value="Sink kit outdated: orders"' in form and '<option value="orders" selected>' in form
+    incident = Incident.objects.get()
+    gathered = [one["kind"] for one in run("incident", "timeline", str(incident.pk))[1]["timeline"]]
+    assert gathered == [*KINDS, "incident opened"]
+    assert [one["kind"] for one in paged(olga, f"/api/v1/incidents/{incident.pk}/timeline?limit=3")] == gathered
+    assert "alert worsened" in page(olga, f"/incidents/{incident.pk}/")[1]
+    assert "alert opened" in page(olga, f"/incidents/{incident.pk}/?before={told[3]['id']}")[1]
+    assert "| alert worsened | pager | Owed: " in run("incident", "post-mortem", str(incident.pk))[1]["text"]
+
+
+def paged(client, address):
+    """The rows of every page, in the order they came."""
+    rows = []
+    while address:
+        body = client.get(address).json()
+        rows, address = rows + body["items"], body["next"]
+    return rows

@@ -1,12 +1,18 @@
-"""One incident for real: paged, its runbook opened, recovered by two people, resolved by the recovery's own audit, and told."""
+"""One incident for real: its relay killed, paged, its runbook opened, recovered by two people, resolved by the recovery's own audit, and told."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -18,8 +24,10 @@ from tests.integration.alerts.conftest import Receiver
 from tests.integration.api.conftest import Api, make_api, make_person
 from tests.integration.recovery.world import World
 from workers.alerts.pager import Pager
+from workers.relay import CURSOR_TABLE
 from workers.runners import intent_run
 
+ROOT = Path(__file__).parents[3]
 KEYS = [f"k{number}" for number in range(6)]
 
 
@@ -43,15 +51,35 @@ def paged(receiver: Receiver) -> list[dict[str, Any]]:
     return [one for one in told if one["cause"] == "owed"]
 
 
-def test_an_incident_is_paged_recovered_by_two_people_resolved_and_told(world: World, receiver: Receiver) -> None:
+def relay_killed(world: World, tmp_path: Path) -> None:
+    """A relay of its own process, which SIGKILL ends between the sink's acceptance of its first batch, two events, and its checkpoint."""
+    with psycopg.connect(world.source_dsn) as connection:
+        connection.execute(CURSOR_TABLE.format(table="relay_cursor"))
+    ends = [f"--source={world.source_options['connection']}", f"--sink={world.sink_options['connection']}"]
+    tables = ["--outbox=public.outbox", "--cursor=public.relay_cursor", "--spelling=xid8_bigint"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "workers.relay", *ends, *tables, "--batch-events=2", "--drain"],
+        cwd=ROOT,
+        env={**os.environ, "FENCEPOST_CRASH": f"relay.accepted:{tmp_path / 'killed'}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert world.accepted_keys() == KEYS[:2]
+
+
+def test_an_incident_is_paged_recovered_by_two_people_resolved_and_told(
+    world: World, receiver: Receiver, tmp_path: Path
+) -> None:
     secret = "env:FENCEPOST_END_HOOK_SECRET"
     destination_add("on call", "json", address=receiver.url, secret=secret, actor="root", now=now_get())
     operator, approver = make_api(make_person("olga", "operator")), make_api(make_person("anna", "approver"))
     pages = Client()
     pages.force_login(User.objects.get(username="olga"))
     world.commit(KEYS)
-    world.deliver(["k1", "k3"])  # and the relay dies
     world.until_safe()
+    relay_killed(world, tmp_path)
     worked(operator, operator.post("/audits", {"pipeline": "orders-mail"}))
 
     Pager().once()
@@ -88,3 +116,5 @@ def test_an_incident_is_paged_recovered_by_two_people_resolved_and_told(world: W
     moments = [datetime.fromisoformat(figures[name]) for name in ("first_owed_at", "noticed_at", "well_at")]
     assert moments == sorted(moments) and moments[1] == alert.first_opened_at
     assert figures["first_action_by"] == "olga" and "A certificate expired." in told["markdown"]
+    lines = [line.split(" | ")[2] for line in told["markdown"].splitlines() if line.count(" | ") >= 4]
+    assert lines.index("alert opened") < lines.index("plan approved") < lines.index("alert resolved")

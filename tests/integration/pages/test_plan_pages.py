@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 
 import pytest
@@ -9,13 +11,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from recovery_api.domain.coordinates import Spelling
+from recovery_api.domain.dead_letters import export_read
 from recovery_api.models import (
+    LedgerItem,
     Pipeline,
     Plan,
     PlanState,
     Recovery,
 )
 from recovery_api.services.plans import plan_approve
+from tests.integration.pages import fleet
 from tests.integration.pages.incident import plan_make
 
 pytestmark = pytest.mark.django_db
@@ -75,12 +81,27 @@ def test_u5_what_applying_lacks_is_said_at_its_field(pipeline: Pipeline, sign_in
         assert f'href="#{name}"' in page[: page.index('id="apply"')]
 
 
-def test_the_batch_is_a_file(pipeline: Pipeline, sign_in: Callable[..., Client]) -> None:
+def test_the_batch_is_a_file_with_names_and_no_formula_that_is_read_again_as_it_was(
+    pipeline: Pipeline, sign_in: Callable[..., Client]
+) -> None:
     plan = plan_make(pipeline)
+    held, seen = {"pipeline": pipeline, "lane": "0", "epoch": "e"}, timezone.now()
+    audit = fleet.audit_make(pipeline, "owed", seen)
+    about = {"first_audit": audit, "first_seen_at": seen, "last_audit": audit, "last_seen_at": seen}
+    names = {"key": "@SUM(1)", "event_id": "=HYPERLINK(1)", "committed_at": seen}
+    LedgerItem.objects.create(**held, **about, **names, position=9007199254740993, word="lost", digest=b"\x01" * 32)
     answer = sign_in("viewer").get(reverse("plan-events", args=[plan.id]))
-    lines = b"".join(answer.streaming_content).decode().splitlines()
-    assert lines[0] == "coordinate,lane,evidence class,payload digest"
-    assert [line.split(",")[0] for line in lines[1:]] == ["9007199254740993", "9223372036854775807"]
+    text = b"".join(answer.streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["coordinate"] for row in rows] == ["9007199254740993", "9223372036854775807"]
+    assert [row["key"] for row in rows] == ["'@SUM(1)", ""] and rows[0]["committed at"] == seen.isoformat()
+    assert rows[0]["event id"] == "'=HYPERLINK(1)" and rows[0]["payload digest"] == "01" * 32
+    read = export_read(text, Spelling.BIGINT)
+    assert [(one.coordinate.position, one.event_id) for one in read.named if one.coordinate] == [
+        (9007199254740993, "=HYPERLINK(1)"),
+        (2**63 - 1, ""),
+    ]
+    assert export_read("event_id\n'=x\n", Spelling.BIGINT).named[0].event_id == "'=x", "a name of somebody else's"
 
 
 def test_what_must_be_attested_is_asked_with_since_when_and_by_whom(

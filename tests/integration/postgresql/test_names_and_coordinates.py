@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from psycopg import sql
 
@@ -213,6 +215,34 @@ def test_a_partitioned_table_is_read_through_its_parent_and_a_detached_one_raise
 
     bench.run.execute("CREATE TABLE copy_of_march AS SELECT * FROM outbox")
     assert Coordinate(10) < lane(pin(source)).floor <= Coordinate(11), "a copy of held rows is not a detached partition"
+
+
+def test_a_partition_that_the_relays_publication_leaves_out_is_named(bench: Bench) -> None:
+    """RC-32."""
+    bench.run.execute(PARTITIONED + "CREATE PUBLICATION relay FOR TABLE outbox_2026_02; CREATE PUBLICATION other")
+    lacks = "Publication 'relay' leaves out 1 of the 2 partitions of public.outbox (outbox_2026_03): a relay that reads by it"
+
+    def said(**options: Any) -> str:
+        source = bench.source(content="content", **options)
+        notes = [note for note in source.test().weaknesses if "ublication" in note]
+        assert notes == [note for note in pin(source).weaknesses if "ublication" in note], "at each audit, too"
+        return " ".join(notes)
+
+    assert said().startswith(lacks) and said().count("Publication '") == 1, "the empty one is somebody else's"
+    assert said(publication="relay").startswith(lacks)
+    assert "leaves out 2 of the 2 partitions" in said(publication="other")
+    assert "has no publication 'relay2'" in said(publication="relay2")
+    bench.run.execute("ALTER PUBLICATION relay SET TABLE outbox")
+    bench.run.execute(
+        "CREATE TABLE outbox_2026_04 PARTITION OF outbox FOR VALUES FROM ('2026-04-01') TO ('2026-05-01')"
+    )
+    assert said() == "" and "under the names of its partitions" in said(publication="relay")
+    bench.run.execute("ALTER PUBLICATION relay SET (publish_via_partition_root = true, publish = 'update')")
+    assert said(publication="relay") == (
+        "Publication 'relay' publishes no inserts: a relay that reads by it never emits one."
+    )
+    bench.run.execute("CREATE TABLE plain (id bigint PRIMARY KEY, content jsonb)")
+    assert "leaves out public.plain:" in said(publication="relay", table="plain") and said(table="plain") == ""
 
 
 def test_a_writer_of_one_partition_holds_back_the_frontier_of_the_whole(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from recovery_api.domain.coordinates import Coordinate, coordinate_parse
 from recovery_api.domain.errors import BadInput, Refused
+from recovery_api.management.auditing import audit_shown
 from recovery_api.models import Event, Intent
 from recovery_api.selectors.ends import source_spelling
 from recovery_api.selectors.findings import (
@@ -53,6 +54,8 @@ def test_both_contents_of_an_altered_event_are_read_cut_and_never_logged(table: 
     named = findings_shown(table.pipeline, [altered])[0].named
     event = table.batch(["a"]).to_pylist()[0]
     assert (named.key, named.event_id) == ("a", event["event_id"]) and named.committed_at is not None
+    told = "\n".join(audit_shown(str(audit.pk)).lines)
+    assert f"key 'a'  event id {event['event_id']!r}  committed at {named.committed_at:%Y-%m-%dT%H:%M:%S}Z" in told
 
     intent = read(table, "a")
     (held,) = event_sink_contents(intent) or []

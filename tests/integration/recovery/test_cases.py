@@ -244,11 +244,13 @@ INSERT INTO numbered VALUES (10, '2026-02-05'), (11, '2026-03-01'), (12, '2026-0
 
 
 def test_a_detached_partition_takes_no_acceptance_with_it(numbered: Worlds) -> None:
-    """RC-32: lost = {11, 12}; once the partition of 10 is detached, 10's acceptance is not premature, and is noted."""
-    pipeline = numbered(table=PARTITIONED)
+    """RC-32: lost = {11, 12}, and the leaf that the publication leaves out is named; once the partition of 10 is detached, 10's
+    acceptance is not premature, and is noted."""
+    pipeline = numbered(table=f"{PARTITIONED}; CREATE PUBLICATION relay FOR TABLE outbox_2026_02")
     pipeline.deliver(10)
     before = pipeline.world.audit()
     assert found(before, "lost") == ["11", "12"]
+    assert any("leaves out 1 of the 2 partitions" in weakness for weakness in before.weaknesses)
     assert (before.status, before.lost_count, before.premature_count) == ("owed", 2, 0)
     with psycopg.connect(pipeline.world.source_dsn) as connection:
         connection.execute("ALTER TABLE numbered DETACH PARTITION outbox_2026_02")

@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from recovery_api.domain.purging import Uncleared
 from recovery_api.models import AcknowledgedOmission, Audit, Finding, Plan, PlanState, Schedule
 from recovery_api.selectors.purging import LaneAnswer, purge_check
 from recovery_api.services.audits import audit_record
@@ -57,7 +58,7 @@ def told(world: World, below: str, settings: Any) -> tuple[str, str, str | None]
     out = io.StringIO()
     with contextlib.suppress(SystemExit):
         call_command("purge_check", "orders", "--below", below, stdout=out)
-    for text in (said["says"], said["remedy"]):
+    for text in (said["says"], said["remedy"], asked["lanes"][0]["uncleared_says"]):
         assert text in html.unescape(page) and text in out.getvalue(), text
     assert f"go? {said['answer']}" in out.getvalue()
     return said["answer"], said["says"], said["until"]
@@ -139,6 +140,7 @@ def test_what_is_lost_forbids_it_until_it_is_acknowledged_and_again_once_that_is
     found = check(world, below)
     assert found.answer == "no" and f"Event {world.coordinate('b')} is lost." in found.said[0].says
     assert (found.highest, found.counted) == (world.coordinate("a"), 1), "up to there an audit counted, and it may go"
+    assert found.uncleared == Uncleared(2, 2), "RC-76: b is lost, and c lies above it"
     now = timezone.now()
     omission_acknowledge(world.pipeline, world.coordinate("b"), reason="poison", actor="ada", now=now)
     assert check(world, below).answer == "yes"

@@ -35,6 +35,7 @@ from workers.connectors.postgresql.mapping_problems import joined_weaknesses, pa
 from workers.connectors.postgresql.opening import Opened, identity_of, table_open
 from workers.connectors.postgresql.partitions import detached_find
 from workers.connectors.postgresql.poolers import pooler_weaknesses
+from workers.connectors.postgresql.publications import publication_notes
 from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.retention import DELIVERED_GONE, deletions_seen, dropped_unseen
 from workers.connectors.postgresql.safe_frontier import replay_position, snapshot_read
@@ -80,6 +81,7 @@ def source_inspect(address: Address, options: Mapping[str, Any]) -> ConnectionRe
             weaknesses += upkeep.weaknesses()
             weaknesses += source_notes(opened) + joined_weaknesses(connection, opened.mapped)
             weaknesses += [one.says(opened.mapped) for one in detached_find(connection, opened.mapped, opened.table)]
+            weaknesses += publication_notes(connection, options, opened.table)
             if options["retention"] == "keeps":
                 weaknesses += dropped_unseen(connection, opened, extent) + deletions_seen(connection, opened)
             elif options["retention"] == Retention.DELETES_DELIVERED:

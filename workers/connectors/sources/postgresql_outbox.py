@@ -43,6 +43,7 @@ from workers.connectors.postgresql.open_transactions import open_transactions
 from workers.connectors.postgresql.opening import Opened, handle_of, identity_of, incarnation_of, table_open
 from workers.connectors.postgresql.packed import Packed, packed_choice, packed_digest, packed_text, packed_time
 from workers.connectors.postgresql.partitions import detached_find, floor_above
+from workers.connectors.postgresql.publications import publication_notes
 from workers.connectors.postgresql.relay_cursor import cursor_read
 from workers.connectors.postgresql.retention import DELIVERED_GONE
 from workers.connectors.postgresql.rewritten import rewritten_refuse
@@ -275,6 +276,7 @@ class PostgresqlOutbox:
         weaknesses = [*([safe.weakness] if safe.weakness else []), *source_notes(opened)]
         if unseen := late_unseen(connection, opened):
             weaknesses.append(unseen)
+        weaknesses += publication_notes(connection, self.options, opened.table)
         floor, notes, is_seen = self._floor(connection, opened, extent)
         first = None
         if self.spelling is Spelling.BIGINT and not self.has_filter:
