@@ -74,6 +74,7 @@ def item_lines(rows: list[Row]) -> list[str]:
     return [
         f"{row['lane']}={row['coordinate']}  {row['word']}"
         f"{' (' + row['cause'] + ')' if row['cause'] else ''}"
+        f"{', key ' + repr(row['key']) if row['key'] is not None else ''}"
         f"{', event id ' + row['event_id'] if row['event_id'] else ''}"
         f"{', committed ' + row['committed_at'][:16] if row['committed_at'] else ''}"
         f"{', acknowledged' if row['is_acknowledged'] else ''}{', content gone' if row['is_content_gone'] else ''}"

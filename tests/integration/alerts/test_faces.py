@@ -272,6 +272,7 @@ def test_timelines_and_a_post_mortem_tell_of_alerts_among_the_events_in_the_orde
     assert [one["kind"] for one in paged(olga, f"/api/v1/incidents/{incident.pk}/timeline?limit=3")] == gathered
     assert "alert worsened" in page(olga, f"/incidents/{incident.pk}/")[1]
     assert "alert opened" in page(olga, f"/incidents/{incident.pk}/?before={told[3]['id']}")[1]
+    assert page(olga, f"/incidents/{incident.pk}/?before=x")[0] == 400
     assert "| alert worsened | pager | Owed: " in run("incident", "post-mortem", str(incident.pk))[1]["text"]
 
 

@@ -27,6 +27,8 @@ def test_rc76_dead_rows_and_the_oldest_snapshot_are_told(bench: Bench, monkeypat
         assert report.is_usable, report.problems
         pid = idle.info.backend_pid
     assert (report.facts["live_rows"], report.facts["dead_rows"]) == (5000, 15000)
+    size = bench.run.execute("SELECT pg_total_relation_size('\"Out box\"')").fetchone()
+    assert size == (report.facts["table_bytes"],)
     assert report.facts["oldest_snapshot"].startswith(f"Process {pid}, role ")
     said = " ".join(report.weaknesses)
     assert "15,000 of the table's 20,000 rows are dead (75 %)" in said

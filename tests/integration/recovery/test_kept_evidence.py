@@ -118,9 +118,8 @@ def test_an_owed_event_is_remembered_by_its_event_id_and_time_on_every_face(numb
     assert (row["coordinate"], row["event_id"], row["committed_at"]) == ("2", source[2][0], source[2][1].isoformat())
     out = io.StringIO()
     call_command("ledger", "list", "orders-mail", stdout=out)
-    assert (
-        f"0=2  lost, event id {source[2][0]}, committed {source[2][1].isoformat()[:16]}, content gone" in out.getvalue()
-    )
+    named = f"event id {source[2][0]}, committed {source[2][1].isoformat()[:16]}, content gone"
+    assert f"0=2  lost, key {row['key']!r}, {named}" in out.getvalue()
     out = io.StringIO()
     call_command("ledger", "list", "orders-mail", "--json", stdout=out)
     assert json.loads(out.getvalue().splitlines()[-1])["items"][0]["event_id"] == source[2][0]

@@ -18,7 +18,7 @@ HELD_FROM_SECONDS = 3600.0
 """A snapshot that is held for longer keeps vacuum from doing its work."""
 
 ROWS = """
-SELECT sum(s.n_live_tup)::bigint, sum(s.n_dead_tup)::bigint
+SELECT sum(s.n_live_tup)::bigint, sum(s.n_dead_tup)::bigint, sum(pg_total_relation_size(s.relid))::bigint
 FROM pg_stat_all_tables s
 WHERE s.relid IN (SELECT %s::regclass::oid UNION SELECT relid FROM pg_partition_tree(%s::regclass))
 """
@@ -35,18 +35,21 @@ LIMIT 1
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """`live`, `dead`: rows, as the server's statistics count them; None: it keeps none of this relation, or is a replica. `holder`: the session
-    with the oldest snapshot, and for how long; empty: none that this login may see."""
+    """`live`, `dead`: rows, as the server's statistics count them; None: it keeps none of this relation, or is a replica. `size`: bytes of
+    the table with its partitions and indexes. `holder`: the session with the oldest snapshot, and for how long; empty: none that
+    this login may see."""
 
     live: int | None = None
     dead: int | None = None
+    size: int | None = None
     holder: str = ""
     held_seconds: float = 0.0
 
     def facts(self) -> dict[str, Any]:
         """For a connection test's report."""
         held = {"oldest_snapshot": f"{self.holder}, {self.held_seconds:.0f} s"} if self.holder else {}
-        return {"live_rows": self.live, "dead_rows": self.dead, **held} if self.dead is not None else held
+        rows = {"live_rows": self.live, "dead_rows": self.dead, "table_bytes": self.size}
+        return {**rows, **held} if self.dead is not None else held
 
     def weaknesses(self) -> list[str]:
         """What somebody should look at; nothing of a table that is kept well."""
@@ -70,12 +73,12 @@ def upkeep_read(connection: psycopg.Connection[Any], opened: Opened) -> Upkeep:
     """Two reads of the server's statistics."""
     name = f'"{_quoted(opened.table.schema)}"."{_quoted(opened.table.name)}"'
     rows = None if opened.server.is_in_recovery else connection.execute(ROWS, [name, name]).fetchone()
-    live, dead = rows if rows is not None else (None, None)
+    live, dead, size = rows if rows is not None else (None, None, None)
     holder = connection.execute(HOLDER).fetchone()
     if holder is None:
-        return Upkeep(live, dead)
+        return Upkeep(live, dead, size)
     pid, role, state, seconds = holder
-    return Upkeep(live, dead, f"Process {pid}, role {role!r}, {state or 'its state hidden'}", seconds or 0.0)
+    return Upkeep(live, dead, size, f"Process {pid}, role {role!r}, {state or 'its state hidden'}", seconds or 0.0)
 
 
 def _quoted(name: str) -> str:
