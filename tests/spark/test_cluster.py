@@ -253,7 +253,8 @@ def test_an_executor_without_our_code_or_a_package_is_said_by_a_look_and_by_a_jo
         reach_check(bare, bucket.url, {}, {})
     stub = tmp_path / "psycopg.py"
     stub.write_text("raise ModuleNotFoundError(\"No module named 'psycopg'\", name='psycopg')\n")
-    bare.addArtifacts(str(archive), str(stub), pyfile=True)
+    with archive.file() as file:
+        bare.addArtifacts(str(file), str(stub), pyfile=True)
     (said,) = lacks_of(executors_look(bare, archive.name))
     assert said.startswith("An executor lacks the package psycopg: install it where Spark's Python runs (")
     outbox = {"connection": "env:FENCEPOST_END_NONE", "table": "outbox", "coordinate": ["id"], "event_id": "id"}

@@ -29,15 +29,17 @@ print("whole")
 
 
 def test_the_archive_alone_is_enough_for_every_task(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FROM_THE_ARCHIVE, str(code_archive())]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={"PATH": ""}, timeout=60)
+    with code_archive().file() as file:
+        command = [sys.executable, "-c", FROM_THE_ARCHIVE, str(file)]
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={"PATH": ""}, timeout=60)
     assert ran.stdout == "whole\n", ran.stderr
 
 
 def test_the_archives_name_is_its_contents(tmp_path: Path) -> None:
     archive = code_archive()
-    with zipfile.ZipFile(archive) as opened:
+    with archive.file() as file, zipfile.ZipFile(file) as opened:
         opened.extractall(tmp_path)
+    assert file.name == archive.name and not file.parent.exists(), "nothing is left of it once it was sent"
     assert archive.name == f"fencepost-{code_digest(code_files(str(tmp_path)))}.zip"
     assert executor_look(archive.name)["code"] == "", "another copy of the same code serves as well"
     (tmp_path / "workers" / "faults.py").write_text("another = 1\n")

@@ -6,12 +6,15 @@ first job somebody looked (workers.spark.probing) whether each executor can do i
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from platform import python_version
@@ -46,9 +49,9 @@ def session_prepare(session: SparkSession) -> None:
     """
     if is_own_engine():
         return
-    archive = code_archive()
-    session.addArtifacts(str(archive), pyfile=True)
-    if said := lacks_of(executors_look(session, archive.name)):
+    with code_archive().file() as file:
+        session.addArtifacts(str(file), pyfile=True)
+    if said := lacks_of(executors_look(session, code_archive().name)):
         raise EngineLacks("Spark", " ".join(said))
 
 
@@ -125,12 +128,29 @@ def package_lacks(name: str, problem: str = "") -> str:
     return f"An executor lacks the package {name}{why}: install it where Spark's Python runs"
 
 
+@dataclass(frozen=True, slots=True)
+class CodeArchive:
+    """A zip of what tasks import."""
+
+    name: str
+    content: bytes
+
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """It as a file of its name, for as long as it is sent: a file that stayed would be left by each worker process, and be
+        away once somebody tidies up where temporary files are."""
+        with tempfile.TemporaryDirectory(prefix="fencepost-") as directory:
+            path = Path(directory) / self.name
+            path.write_bytes(self.content)
+            yield path
+
+
 @cache
-def code_archive() -> Path:
-    """A zip of what tasks import. It is written once a process; the same code makes the same bytes."""
+def code_archive() -> CodeArchive:
+    """Of the code as it was when this process first asked; the same code makes the same bytes."""
     files = code_files(str(ROOT))
-    path = Path(tempfile.mkdtemp(prefix="fencepost-")) / f"fencepost-{code_digest(files)}.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
-    return path
+    return CodeArchive(f"fencepost-{code_digest(files)}.zip", held.getvalue())
