@@ -94,7 +94,7 @@ guards: venv  ## each protection taken out in a copy: do its tests notice? (ARGS
 	@$(PY) -m tests.guards $(ARGS)
 
 bench: venv  ## ratios, measured in one run (docs/performance.md)
-	@FENCEPOST_SPARK_JAVA_OPTIONS= $(LAUNCH) --temporary -v -- $(PY) -m tests.benchmarks $(ARGS)
+	@FENCEPOST_SPARK_JAVA_OPTIONS="$${FENCEPOST_SPARK_JAVA_OPTIONS-}" $(LAUNCH) --temporary -v -- $(PY) -m tests.benchmarks $(ARGS)
 
 errors: venv  ## docs/errors.md, from the codes
 	@$(PY) -m recovery_api.errors_page > docs/errors.md
