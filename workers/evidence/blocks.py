@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -167,19 +168,27 @@ def _by_kind(findings: list[pa.Table]) -> pa.Table:
     return table.take(pa.array(np.argsort(kinds.to_numpy(), kind="stable"))) if table.num_rows else table
 
 
-def _ascending(table: pa.Table) -> np.ndarray | None:
-    """The rows' positions, where they ascend and are the whole coordinate: an index gives them so. None: they are not."""
-    position, ordinal = _coordinates(table)
-    return None if ordinal.any() or bool((position[1:] < position[:-1]).any()) else position
+def _ascending(table: pa.Table) -> list[np.ndarray] | None:
+    """The rows' positions, piece by piece, where they ascend and are the whole coordinate: an index gives them so. None: they
+    are not."""
+    pieces = [piece.to_numpy() for piece in table["position"].chunks if len(piece)]
+    if any(piece.to_numpy().any() for piece in table["ordinal"].chunks):
+        return None
+    is_broken = any((piece[1:] < piece[:-1]).any() for piece in pieces)
+    return None if is_broken or any(two[0] < one[-1] for one, two in pairwise(pieces)) else pieces
 
 
 def _cuts(
-    frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows: int, ascending: np.ndarray | None
+    frontier: Coordinate, range_: CoordinateRange, history: pa.Table, rows: int, ascending: list[np.ndarray] | None
 ) -> list[Coordinate]:
     """Where the range is cut: at events about `rows` apart, and just above the frontier where that lies inside."""
     found: set[Coordinate] = set()
     if ascending is not None:
-        found |= {Coordinate(int(one), 0) for one in ascending[rows::rows]}
+        before = 0
+        for piece in ascending:
+            first = -before % rows if before else rows  # nothing is cut off below the first row of all
+            found |= {Coordinate(int(one), 0) for one in piece[first::rows]}
+            before += len(piece)
     elif history.num_rows > rows:
         position, ordinal = _coordinates(history)
         order = np.lexsort((ordinal, position)) if ordinal.any() else np.argsort(position, kind="stable")
@@ -190,15 +199,18 @@ def _cuts(
     return sorted(one for one in found if (low is None or one > low) and (high is None or one < high))
 
 
-def _shared(table: pa.Table, cuts: list[Coordinate], ascending: np.ndarray | None) -> Iterator[pa.Table]:
+def _shared(table: pa.Table, cuts: list[Coordinate], ascending: list[np.ndarray] | None) -> Iterator[pa.Table]:
     """The rows of each block, in the order in which they came."""
     bounds = _bounds(cuts)
     if not cuts:
         yield table
         return
     if ascending is not None and bounds is not None:
-        taken = 0
-        for end in [*np.searchsorted(ascending, bounds).tolist(), len(ascending)]:
+        taken, below = 0, np.zeros(len(bounds), np.int64)
+        for piece in ascending:
+            below += np.searchsorted(piece, bounds)
+        del ascending
+        for end in [*below.tolist(), table.num_rows]:
             yield table.slice(0, end - taken)
             table, taken = table.slice(end - taken), end  # what lies before is let go
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from recovery_api.domain.errors import BadInput, Unsuitable
 from recovery_api.domain.frontiers import SINGLE_LANE
 from workers.connectors.postgresql.connection import Address, snapshot_joined, snapshot_open
 from workers.connectors.postgresql.content import digests_complete, op_unmapped
-from workers.connectors.postgresql.extent import blocks_are_bounded, blocks_of
+from workers.connectors.postgresql.extent import ROWS_A_BLOCK, blocks_are_bounded, blocks_of
 from workers.connectors.postgresql.late_rows import late_look
 from workers.connectors.postgresql.mapped_table import MappedTable
 from workers.connectors.postgresql.packed import Block, Packed, packed_integer, read_packed
 from workers.connectors.readings import CoordinateRange, LateRows
+
+REPEATED_ROWS = 2 * ROWS_A_BLOCK
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class TableReader:
                 if look is not None:
                     look.block(arrays)
                 if "ordinal" not in arrays:
-                    arrays["ordinal"] = pa.array(np.zeros(count, np.int64))
+                    arrays["ordinal"] = _repeated(0, count)
                 self._mend(mapped, arrays)
                 yield pa.record_batch([_column(field, arrays, count) for field in schema], schema=schema)
 
@@ -99,9 +102,21 @@ def _first_null(arrays: Mapping[str, pa.Array], name: str) -> tuple[int, int]:
     return arrays["position"][at].as_py(), arrays["ordinal"][at].as_py()
 
 
+def _repeated(value: str | int, count: int) -> pa.Array:
+    """So many times the value: for a block of usual size a part of one array, which all its likes share."""
+    if count > REPEATED_ROWS:
+        return pa.repeat(value, count)
+    return _much_repeated(value).slice(0, count)
+
+
+@cache
+def _much_repeated(value: str | int) -> pa.Array:
+    return pa.repeat(value, REPEATED_ROWS)
+
+
 def _column(field: pa.Field, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
     if field.name == "lane":
-        return pa.repeat(SINGLE_LANE, count)
+        return _repeated(SINGLE_LANE, count)
     if field.name not in arrays:
         return pa.nulls(count, field.type)
     return arrays[field.name]
