@@ -190,7 +190,7 @@ FROM unnest(%s::bigint[]) AS key CROSS JOIN LATERAL (
 ) audit
 WHERE void_since IS NULL AND status <> 'unknown' AND lanes <> '{{}}'
 ORDER BY key, record_read_at DESC
-"""
+"""  # nosec B608 # names of our own columns, values are parameters
 
 
 def _looks(keys: Sequence[int]) -> dict[int, list[Look]]:
