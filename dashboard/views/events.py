@@ -88,7 +88,7 @@ def event_read(request: HttpRequest) -> HttpResponse:
 @require_POST
 @errors_shown
 def event_look(request: HttpRequest) -> HttpResponse:
-    """Show what somebody else had read. The timeline says first that this person looks at it."""
+    """Show a content that was read before. That this person looks at it is recorded in the timeline before it is shown."""
     of, lane, held = _place_read(request.POST)
     if (intent := event_read_latest(of.pipeline, lane, held)) is None:
         raise BadInput("at", "was not read", "Read the event at both ends.")

@@ -1,4 +1,4 @@
-"""Everything that was done, by whom, when, at which generation; what was refused, too; and what happened to alerts."""
+"""The timeline pages: what was done or refused, by whom, when and at which generation, and what happened to alerts."""
 
 from __future__ import annotations
 

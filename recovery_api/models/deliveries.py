@@ -1,4 +1,4 @@
-"""Who is told of alerts, and what they are sent. A message is written in the transaction of the change that it tells of."""
+"""Destinations of alerts and the messages sent to them. A message is written in the same transaction as the change it tells."""
 
 from __future__ import annotations
 

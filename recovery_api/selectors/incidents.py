@@ -110,7 +110,8 @@ def incident_events(incident: Incident) -> QuerySet[Event]:
 
 
 def incident_figures(incident: Incident, now: datetime) -> Figures:
-    """From readings, plans and recoveries of its pipelines, as they read now. Few queries, whatever their number."""
+    """The incident's figures, from its pipelines' audits, plans and recoveries. `now` decides which evidence has expired. The number
+    of queries does not grow with them."""
     pipelines = list(incident.pipelines.order_by("name"))
     readings = _readings(incident)
     begin, end = _begin(incident), incident.closed_at

@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What a timeline is made of: queries without an order of their own."""
+    """The two queries whose rows a timeline merges. They need no order: `lines_read` gives them one."""
 
     events: QuerySet[Event]
     alerts: QuerySet[AlertLine]

@@ -25,7 +25,8 @@ class PurgeLaneShape(serializers.Serializer):
     highest = maybe(serializers.CharField, help_text="The highest counted coordinate that may go; null: none.")
     counted = maybe(WideField, help_text="How many rows an audit counted at or below it.")
     uncleared_at_least = maybe(
-        WideField, help_text="So many rows above `highest` a purge up to `below` would take; null: it may go."
+        WideField,
+        help_text="A purge up to `below` would take at least this many rows above `highest`; null: it may go.",
     )
     uncleared_at_most = maybe(WideField, help_text="Null: no audit counted so far, or it may go.")
     uncleared_says = serializers.CharField(allow_blank=True)

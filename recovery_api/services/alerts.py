@@ -47,7 +47,7 @@ NOT_SHOWN = {
     Change.CLEARING: "Not so in a newer observation, and one more is needed: ",
     Change.RESOLVED: "No longer so: ",
 }
-"""Before what an alert said last, where an observation that does not show it says nothing itself."""
+"""Words put before the alert's last sentence where an observation that does not show the cause has no sentence of its own."""
 HELD = tuple(field.name for field in fields(Held))
 SAVED = (*HELD, "end", "told", "told_since", "group", "muted_until")
 """Without the acknowledgement: a person may write that while an evaluation runs, and it is only ever taken away here, on purpose."""

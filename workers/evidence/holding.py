@@ -65,7 +65,7 @@ def stretches_held(spec: MeetSpec, range_: CoordinateRange) -> Iterator[Held]:
 
 
 def history_held(spec: MeetSpec, range_: CoordinateRange) -> Iterator[tuple[pa.Table, LateRows]]:
-    """The history of the range in full width, in the same way, with what was seen of late rows."""
+    """As `stretches_held`, of the source alone and with every column: each stretch's history, and what was seen of late rows."""
     cuts = partial(cuts_find, spec, with_record=False)
     return _stretches(range_, int(HISTORY_TIMES * spec.rows_a_range), partial(_history_held, spec), cuts)
 

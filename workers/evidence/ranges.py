@@ -46,7 +46,7 @@ from workers.spark.slots import slots_of
 from workers.spark.tasks import summary_row, tasks_run
 
 RANGES_A_TASK = 8
-"""At most: what an executor that dies had under way is done again. A task costs the engine about 18 ms (docs/performance.md)."""
+"""At most. More would save tasks, of about 18 ms each (docs/performance.md); fewer are done again when an executor dies."""
 
 
 @dataclass(frozen=True, slots=True)

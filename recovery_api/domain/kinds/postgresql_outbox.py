@@ -106,8 +106,8 @@ KIND = Kind(
         ),
         Option(
             "publication",
-            "The publication that the relay reads by, where it does: partitions that it leaves out are named, for what is committed"
-            " there is never emitted.",
+            "The name of the publication that the relay reads by, if it does. The partitions that it leaves out are then listed:"
+            " what is committed there is never emitted.",
         ),
         Option(
             "share_lock",

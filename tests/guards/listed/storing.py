@@ -59,6 +59,13 @@ GUARDS = (
         (f"{SHIPPING}::test_the_archives_name_is_its_contents",),
     ),
     Guard(
+        "an archive of our code stays where temporary files are",
+        "workers/spark/shipping.py",
+        '        with tempfile.TemporaryDirectory(prefix="fencepost-") as directory:\n',
+        '        for directory in [tempfile.mkdtemp(prefix="fencepost-")]:\n',
+        (f"{SHIPPING}::test_the_archives_name_is_its_contents",),
+    ),
+    Guard(
         "what a task imports is not sent",
         "workers/spark/probing.py",
         '"workers/__init__.py", "workers/faults.py"),\n',

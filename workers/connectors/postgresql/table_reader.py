@@ -103,7 +103,7 @@ def _first_null(arrays: Mapping[str, pa.Array], name: str) -> tuple[int, int]:
 
 
 def _repeated(value: str | int, count: int) -> pa.Array:
-    """So many times the value: for a block of usual size a part of one array, which all its likes share."""
+    """An array of `count` times the value. Up to REPEATED_ROWS it is a slice of one array that all blocks share."""
     if count > REPEATED_ROWS:
         return pa.repeat(value, count)
     return _much_repeated(value).slice(0, count)
