@@ -193,7 +193,7 @@ def late_summary(late: LateRows, findings: pa.Table) -> dict[str, Any]:
 def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, int]:
     """An order-free fingerprint of the history at or below `frontier`: a count and sums that bind content to position."""
     position = history["position"].to_numpy().view(np.uint64)
-    below = None if is_all_at_or_below(history, frontier) else at_or_below(history, frontier)
+    below = None if is_all_below(history, frontier) else at_or_below(history, frontier)
     position = position if below is None else position[below]
     weights = 2 * int(position.sum(dtype=np.uint64)) + len(position)  # each position's is twice it and one more
     total = {"count": len(position), "positions": weights % 2**64}
@@ -206,8 +206,8 @@ def history_fingerprint(history: pa.Table, frontier: Coordinate) -> dict[str, in
     return total
 
 
-def is_all_at_or_below(rows: pa.Table, frontier: Coordinate) -> bool:
-    """Whether every row's position is below the frontier's, so that none need be looked at by itself."""
+def is_all_below(rows: pa.Table, frontier: Coordinate) -> bool:
+    """Whether every row lies below the frontier by its position alone, so that rows need not be looked at one by one."""
     position = rows["position"].to_numpy()
     return len(position) == 0 or bool(position.max() < frontier.position)
 

@@ -36,7 +36,7 @@ from workers.evidence.archive.looking import Archive, archive_look
 from workers.evidence.batch import batch_rows, rows_digest
 from workers.evidence.blocks import Group, range_judge_by_blocks
 from workers.evidence.cutting import ROWS_A_RANGE
-from workers.evidence.grounds import at_or_below, history_fingerprint, is_all_at_or_below, late_missing
+from workers.evidence.grounds import at_or_below, history_fingerprint, is_all_below, late_missing
 from workers.evidence.holding import Held, stretches_held
 from workers.evidence.kernel import BlockVerdict, LaneQuestion, judge_block
 from workers.evidence.known import Kept
@@ -247,7 +247,7 @@ def _group_tell(
 def _stranded(question: LaneQuestion, history: pa.Table, accepted: pa.Table) -> pa.Table:
     """Position and ordinal of the events in scope above the frontier that the record does not hold, by coordinate."""
     keys = ["position", "ordinal"]
-    if is_all_at_or_below(history, question.frontier):
+    if is_all_below(history, question.frontier):
         return history.select(keys).slice(0, 0)
     above = history.filter(pa.array(~at_or_below(history, question.frontier)))
     if question.scope is not None:

@@ -64,8 +64,8 @@ class Component:
 
     @property
     def send_above(self) -> Callable[[int], Composable] | None:
-        """By a held number the four bytes of how far a value lies above it, in network order: fewer than 2**31. None: no
-        such difference is as cheap as the eight bytes."""
+        """What makes, of a held number, an expression of four bytes in network order: how far a row's value lies above it, by
+        less than 2**31. None: for this type that costs the server more than eight bytes do."""
         if self.cast != "int8" or self.shift:
             return None
         return lambda held: sql.SQL("int4send(({}::int8 - {})::int4)").format(self.native, self.literal(held))

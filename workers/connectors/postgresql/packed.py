@@ -37,8 +37,8 @@ Decoder = Callable[[list[bytes]], pa.Array]
 class Packed:
     """One column of a packed read: the aggregates that carry it, and what makes an Arrow array of their bytes.
 
-    `is_sparse`: it carries only some of the block's rows. `near`: the aggregates in a block of which the lowest number is
-    known, and that is so narrow that four bytes a row are enough; None: the same.
+    `is_sparse`: it carries only some of the block's rows. `near`: the aggregates in a block whose `lowest` is known, for
+    which four bytes a row are enough; None: it has no shorter ones.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows that are packed together. `lowest`: a number that none of their positions lies below, or 2**31 above or more;
-    None: no such is known."""
+    """Rows that are packed together. `lowest`: a number at or above which each of their positions lies, by less than
+    2**31; None: none is known."""
 
     where: Composable
     lowest: int | None = None
